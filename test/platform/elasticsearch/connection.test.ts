@@ -144,18 +144,14 @@ test('an answer that arrived while this process was busy is in time', async () =
     return Response.json({ ok: true }, { headers: ${JSON.stringify(HEADERS)} });
   } });
   console.log(port);`;
-  const other = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe' });
-  try {
-    const { value } = await other.stdout.getReader().read();
-    const url = new URL(`http://127.0.0.1:${new TextDecoder().decode(value).trim()}`);
-    const options = { requestId: 1, name: 'test', context: null, timeout: 50 };
-    const answer = new FetchConnection({ url }).request({ method: 'GET', path: '/' }, options);
-    for (let wait = 0; wait < 2000 && !existsSync(isAnswered); wait += 1) Bun.sleepSync(5);
-    Bun.sleepSync(100); // until this process has the answer
-    expect((await answer).body).toBe('{"ok":true}');
-  } finally {
-    other.kill();
-  }
+  await using other = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe' });
+  const { value } = await other.stdout.getReader().read();
+  const url = new URL(`http://127.0.0.1:${new TextDecoder().decode(value).trim()}`);
+  const options = { requestId: 1, name: 'test', context: null, timeout: 50 };
+  const answer = new FetchConnection({ url }).request({ method: 'GET', path: '/' }, options);
+  for (let wait = 0; wait < 2000 && !existsSync(isAnswered); wait += 1) Bun.sleepSync(5);
+  Bun.sleepSync(100); // until this process has the answer
+  expect((await answer).body).toBe('{"ok":true}');
 });
 
 test('why it failed is said in plain words, without Bun’s advice to programmers', async () => {

@@ -147,6 +147,13 @@ function makePipe(): string {
   return path;
 }
 
+/** A pipe of which the test holds both ends. */
+function openPipe() {
+  const path = makePipe();
+  const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+  return { path, fd, [Symbol.dispose]: () => closeSync(fd) };
+}
+
 /** Whether a process handles Ctrl-C itself, as a command does from its start. */
 function handlesInterrupts(pid: number): boolean {
   // Until its `exec` it is a copy of this process, with its handlers.
@@ -203,15 +210,10 @@ describe('one Ctrl-C ends a command', () => {
     ...OUTPUTS.filter(isFile).map((place) => [place, ''] as const),
     ...[...OUTPUTS.filter(isStdout), 'backup <file>'].map((place) => [place, '> PIPE'] as const),
   ])('%s %s, a pipe whose reader stalls', async (place, how) => {
-    const pipe = makePipe();
-    const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
-    try {
-      const { interrupt } = await start(place, pipe, how);
-      await until('a full pipe', () => isFull(reader));
-      await interrupt();
-    } finally {
-      closeSync(reader);
-    }
+    using pipe = openPipe();
+    const { interrupt } = await start(place, pipe.path, how);
+    await until('a full pipe', () => isFull(pipe.fd));
+    await interrupt();
   });
 
   linux.each(INPUTS.flatMap((place) => ['', '< PIPE'].map((how) => [place, how] as const)))(
@@ -222,46 +224,31 @@ describe('one Ctrl-C ends a command', () => {
       const { child, sessions, interrupt } = await start(place, pipe, how);
       const input = bench.path('input');
       await Bun.write(input, isRestore ? backup.subarray(0, backup.length / 2) : GOOD_ROWS);
-      const writer = Bun.spawn(['sh', '-c', 'exec > "$0"; cat "$1"; exec sleep 60', pipe, input]);
+      await using _writer = Bun.spawn(['sh', '-c', 'exec > "$0"; cat "$1"; exec sleep 60', pipe, input]);
       const isCopying = async () =>
         (await sessions()).some(({ query, state }) => state === 'active' && query.startsWith('COPY'));
-      try {
-        // A restore reads a file for the first time before it opens a store.
-        await until('the rows', () => (isRestore && how === '' ? handlesInterrupts(child.pid) : isCopying()));
-        await interrupt(isRestore ? undefined : 'interrupted: nothing has changed');
-      } finally {
-        writer.kill('SIGKILL');
-        await writer.exited;
-      }
+      // A restore reads a file for the first time before it opens a store.
+      await until('the rows', () => (isRestore && how === '' ? handlesInterrupts(child.pid) : isCopying()));
+      await interrupt(isRestore ? undefined : 'interrupted: nothing has changed');
     },
   );
 
   linux('restore -, a pipe that never has a byte', async () => {
-    const pipe = makePipe();
-    const writer = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
-    try {
-      const { child, interrupt } = await start('restore <file>', pipe, '< PIPE');
-      await until('its start', () => handlesInterrupts(child.pid));
-      await interrupt();
-    } finally {
-      closeSync(writer);
-    }
+    using pipe = openPipe();
+    const { child, interrupt } = await start('restore <file>', pipe.path, '< PIPE');
+    await until('its start', () => handlesInterrupts(child.pid));
+    await interrupt();
   });
 
   test('that has done its work, and whose answer no reader takes', async () => {
-    const pipe = makePipe();
-    const reader = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
-    try {
-      while (fits(reader, Buffer.from('\n'))) {}
-      const words = [account, '--add', '7', '--reference', 'interrupted'];
-      const { interrupt } = await start('account credits', pipe, '> PIPE', words);
-      await until('the credits', async () => {
-        const rows = await bench.database.sql`SELECT FROM account_events WHERE reference = 'interrupted'`;
-        return rows.length === 1;
-      });
-      await interrupt('the answer could not be written: interrupted');
-    } finally {
-      closeSync(reader);
-    }
+    using pipe = openPipe();
+    while (fits(pipe.fd, Buffer.from('\n'))) {}
+    const words = [account, '--add', '7', '--reference', 'interrupted'];
+    const { interrupt } = await start('account credits', pipe.path, '> PIPE', words);
+    await until('the credits', async () => {
+      const rows = await bench.database.sql`SELECT FROM account_events WHERE reference = 'interrupted'`;
+      return rows.length === 1;
+    });
+    await interrupt('the answer could not be written: interrupted');
   });
 });
