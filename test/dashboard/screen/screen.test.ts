@@ -296,18 +296,12 @@ test.each([
   },
 );
 
-test('a list at its bounds is read', async () => {
+test('a table of a thousand rows is read, and a larger form is refused without a charge', async () => {
   const { visitor } = await createMember(service);
-  const whole = await read(visitor, Array.from({ length: 1000 }, (_, n) => nif(n)).join('\r\n'));
-  expect(whole.textOf('[data-price]')).toContain('1,000 companies cost 1,000 credits.');
   const long = await read(visitor, `${nif(1)}\n${`${WRONG_CHECK_DIGIT}\n${nif(1)}\nn/d\n`.repeat(666)}\n`);
   expect(long.textOf('[data-rows]')).toBe(
     '1,999 rows: 1 company, 666 repeated, 666 not valid, 666 without a NIF.',
   );
-});
-
-test('a table of a thousand rows is read, and a larger form is refused without a charge', async () => {
-  const { visitor } = await createMember(service);
   const table = (rows: number) =>
     Array.from({ length: rows }, (_, n) => `Fornecedor ${'x'.repeat(80)};${nif(n)}`);
   expect((await read(visitor, table(1000).join('\n'))).textOf('[data-price]')).toContain(
