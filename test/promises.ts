@@ -413,7 +413,7 @@ imports still write changes for 90 days → service: when it is %s, the endpoint
 The next lookup fetches it again → companies/lookup: companies forget ends that → companies/lookup: nor does it bring back one that was forgotten
 goes with the next import that changes something → companies/directory: adds and updates rows, with --replace
 Changes of a company end after 90 days → companies/debts: old changes are removed in small steps
-revokes an account's keys, and removes its members → dashboard/account-data: removes members, sessions, invitations and every name → dashboard/account-data: ends every secret of every key
+revokes an account's keys, and removes its members → dashboard/account-data: removes members, sessions, invitations and every name → dashboard/account: a deletion says which credits are lost
 The ledger stays, with member for every member → dashboard/account-data: removes members, sessions, invitations and every name
 all that is stored about an account and its members, without secrets → dashboard/account-data: has the account, its members
 removes one member → dashboard/account: a removed member’s session ends at once
