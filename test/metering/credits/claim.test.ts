@@ -29,10 +29,12 @@ interface Request {
   call: Call;
   identity: string;
 }
-const requestOf = (accountId: string, credits: number): Request => ({
-  call: { accountId, credits, keyId: 'key', kind: 'lookup' },
-  identity: randomUUID(),
-});
+/** A request that costs five credits, of a new account. */
+async function createRequest(included = 100): Promise<{ accountId: string; request: Request }> {
+  const { accountId } = await createCaller(sql, { included });
+  const call = { accountId, credits: 5, keyId: 'key', kind: 'lookup' } as const;
+  return { accountId, request: { call, identity: randomUUID() } };
+}
 
 /** Begins a sending: claims the request, and charges it. */
 async function begin(ledger: Credits, { call, identity }: Request, more: Partial<Call> = {}) {
@@ -54,8 +56,7 @@ const age = async (accountId: string, time: string) => {
 };
 
 test('a second sending waits for the first one, and then finds what that has kept', async () => {
-  const { accountId } = await createCaller(sql, { included: 100 });
-  const request = requestOf(accountId, 5);
+  const { accountId, request } = await createRequest();
   const first = await begin(one, request);
   const second = send(other, request);
   await Bun.sleep(100);
@@ -67,8 +68,7 @@ test('a second sending waits for the first one, and then finds what that has kep
 });
 
 test('a sending that waits for too long is told when the other one ends by itself, and has claimed nothing', async () => {
-  const { accountId } = await createCaller(sql, { included: 100 });
-  const request = requestOf(accountId, 5);
+  const { request } = await createRequest();
   const first = await begin(one, request);
   const clock = performance.now;
   const waiting = other.claim(request.call, request.identity);
@@ -81,8 +81,7 @@ test('a sending that waits for too long is told when the other one ends by itsel
 });
 
 test('a request that needs more when it is sent again gets what was paid; one that needs less, that', async () => {
-  const { accountId } = await createCaller(sql, { included: 100 });
-  const request = requestOf(accountId, 5);
+  const { accountId, request } = await createRequest();
   await send(one, request);
   for (const [credits, spent] of [
     [8, 5],
@@ -97,8 +96,7 @@ test('a request that needs more when it is sent again gets what was paid; one th
 });
 
 test('a request that an account without credits sends is charged when it has some', async () => {
-  const { accountId } = await createCaller(sql, { included: 0 });
-  const request = requestOf(accountId, 5);
+  const { accountId, request } = await createRequest(0);
   expect(await send(one, request)).toMatchObject({ spent: 0, reason: { limit: 0 } });
   await sql`UPDATE balances SET credits = 7 WHERE account_id = ${accountId}`;
   expect(await send(other, request)).toMatchObject({ spent: 5, reason: null, isRepeated: false });
@@ -106,8 +104,7 @@ test('a request that an account without credits sends is charged when it has som
 });
 
 test('after ten minutes it is a new request, whether its rows are still there or not', async () => {
-  const { accountId } = await createCaller(sql, { included: 100 });
-  const request = requestOf(accountId, 5);
+  const { accountId, request } = await createRequest();
   const usedAfter = async (time: string) => {
     // A sending's end is stored behind its answer, and with it the time.
     await eventually(async () => (await sql`SELECT FROM keyed_requests WHERE sending IS NOT NULL`).length, 0);
@@ -125,8 +122,7 @@ test('after ten minutes it is a new request, whether its rows are still there or
 
 describe('a sending whose process has died', () => {
   test('was charged: the next one finds its charge, and a late end refunds nothing that the next one uses', async () => {
-    const { accountId } = await createCaller(sql, { included: 100 });
-    const request = requestOf(accountId, 5);
+    const { accountId, request } = await createRequest();
     const first = await begin(one, request);
     await expire(first.claim);
     const second = await begin(other, request);
@@ -140,8 +136,7 @@ describe('a sending whose process has died', () => {
   });
 
   test('was not charged, and never will be: the next one is charged, and the late charge fails', async () => {
-    const { accountId } = await createCaller(sql, { included: 100 });
-    const request = requestOf(accountId, 5);
+    const { accountId, request } = await createRequest();
     const claim = await one.claim(request.call, request.identity);
     await expire(claim);
     expect(await send(other, request)).toMatchObject({ spent: 5, isRepeated: false });
@@ -150,8 +145,7 @@ describe('a sending whose process has died', () => {
   });
 
   test('is being charged: the next one waits for the outcome', async () => {
-    const { accountId } = await createCaller(sql, { included: 100 });
-    const request = requestOf(accountId, 5);
+    const { accountId, request } = await createRequest();
     const claim = await one.claim(request.call, request.identity);
     const lock = await lockRow(sql, accountId);
     const charging = one.charge({ ...request.call, claim });
@@ -168,8 +162,7 @@ describe('a sending whose process has died', () => {
 test('an error that Postgres answers costs that sending nothing, and refuses no other call', async () => {
   const pool = connectPostgres(database.url, { max: 2, applicationName: 'test', lockTimeoutMs: 50 });
   const ledger = createCredits(pool);
-  const { accountId } = await createCaller(sql, { included: 100 });
-  const request = requestOf(accountId, 5);
+  const { accountId, request } = await createRequest();
   const lock = await lockRow(sql, accountId);
   const claim = await ledger.claim(request.call, request.identity);
   await expect(ledger.charge({ ...request.call, claim })).rejects.toThrow('the account is locked');
@@ -185,8 +178,7 @@ test('a claim whose answer was lost ends at once', async () => {
   const proxy = await startProxy(database.url);
   const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
   const ledger = createCredits(pool);
-  const { accountId } = await createCaller(sql, { included: 100 });
-  const request = requestOf(accountId, 5);
+  const { request } = await createRequest();
   ledger.release(await ledger.claim(request.call, randomUUID()));
   const live = async () =>
     (await sql`SELECT FROM keyed_requests WHERE sending IS NOT NULL AND key_id IS NULL`).length;
@@ -209,8 +201,7 @@ describe('a charge whose outcome is unknown', () => {
     const proxy = await startProxy(database.url);
     const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
     const ledger = createCredits(pool);
-    const { accountId } = await createCaller(sql, { included: 100 });
-    const request = requestOf(accountId, 5);
+    const { accountId, request } = await createRequest();
     const claim = await ledger.claim(request.call, request.identity);
     const lock = await lockRow(sql, accountId);
     const charge = ledger.charge({ ...request.call, claim });

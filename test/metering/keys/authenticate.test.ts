@@ -94,15 +94,6 @@ function expectLike(seen: Caller | null, expected: Partial<Caller> | null): void
 const soon = (key: string, expected: Partial<Caller> | null) =>
   eventually(async () => like(await bearer(key), expected), expected);
 
-/** Inserts a key whose secret the test has chosen, as createKey does. */
-async function insertKey(accountId: string, secret: string): Promise<void> {
-  await sql.begin(async (sql) => {
-    await sql`INSERT INTO api_keys (id, account_id, start, secret_sha256)
-      VALUES (${`key_${secret.slice(4, 20)}`}, ${accountId}, 'svc_', ${hashSecret(secret)})`;
-    await sql`SELECT pg_notify('account_changed', ${accountId})`;
-  });
-}
-
 describe('who a key speaks for', () => {
   test('a valid key: its account, itself, and the limit in force', async () => {
     const { accountId, keyId, key } = await createCaller(sql);
@@ -271,7 +262,7 @@ describe('what is remembered', () => {
     const { accountId } = await createCaller(sql);
     const key = generateSecret();
     expect(await bearer(key)).toBeNull();
-    await insertKey(accountId, key);
+    await createKey(sql, accountId, '', 'test', null, key);
     nowMs += 1000;
     expectLike(await bearer(key), { accountId });
   });

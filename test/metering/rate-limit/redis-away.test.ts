@@ -32,14 +32,12 @@ afterAll(() => proxy.close());
 
 const newAccount = () => `acc_${randomUUID()}`;
 
-/** Takes until Redis decides again. */
-async function untilBack(): Promise<void> {
-  await until('Redis', async () => {
+/** Asks for other accounts until the process says that Redis is away, or back. */
+const untilRedisIs = (change: string) =>
+  until(`Redis ${change}`, async () => {
     await limiter.take(newAccount(), 1000);
-    return changes.includes('back');
+    return changes.at(-1) === change;
   });
-  expect(changes).toEqual(['away', 'back']);
-}
 
 for (const fault of ['down', 'hang'] as const) {
   describe(`Redis ${fault === 'down' ? 'is down' : 'hangs'}`, () => {
@@ -85,7 +83,8 @@ for (const fault of ['down', 'hang'] as const) {
       proxy[fault]();
       await limiter.take(newAccount(), 5);
       proxy.up();
-      await untilBack();
+      await untilRedisIs('back');
+      expect(changes).toEqual(['away', 'back']);
       const account = newAccount();
       expect(await limiter.take(account, 5)).toMatchObject({ taken: true, remaining: 4 });
       using direct = await connected(redisUrl);
@@ -104,14 +103,6 @@ describe('Redis answers late, or now and then', () => {
   async function takenOf(account: string, asks: number): Promise<number> {
     const decisions = await Promise.all(Array.from({ length: asks }, () => limiter.take(account, LIMIT)));
     return decisions.filter(({ taken }) => taken).length;
-  }
-
-  /** Asks for other accounts until the process says so. */
-  async function untilChangedTo(change: string): Promise<void> {
-    await until(`Redis ${change}`, async () => {
-      await limiter.take(newAccount(), LIMIT);
-      return changes.at(-1) === change;
-    });
   }
 
   test('answers that come after their time give nothing: no more than the process has in its own bucket', async () => {
@@ -138,10 +129,10 @@ describe('Redis answers late, or now and then', () => {
       let taken = 0;
       for (let time = 0; time < TIMES; time += 1) {
         fault();
-        await untilChangedTo('away');
+        await untilRedisIs('away');
         taken += await takenOf(account, 2 * LIMIT);
         proxy.up();
-        await untilChangedTo('back');
+        await untilRedisIs('back');
         taken += await takenOf(account, 1);
       }
       // The process's bucket is empty, and Redis's bucket has given one token each time.
