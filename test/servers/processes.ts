@@ -11,19 +11,10 @@ export type Command = {
   user?: ServerUser | undefined;
 };
 
-export type ServerProcess = {
-  readonly pid: number;
-  /** The exit code, or null after a signal. Never rejects. */
-  readonly exited: Promise<number | null>;
-  hasExited(): boolean;
-  /** The last lines that it printed (stdout and stderr together), for error messages. */
-  lastLines(): string;
-  /** Signals the process and everything that it started. */
-  signal(signal: NodeJS.Signals): void;
-};
+export type ServerProcess = ReturnType<typeof startProcess>;
 
 const OUTPUT_TAIL_CHARACTERS = 4000;
-const children = new Set<ServerProcess>();
+const children = new Set<{ exited: Promise<number | null>; signal(signal: NodeJS.Signals): void }>();
 let closed = false;
 
 /**
@@ -31,7 +22,7 @@ let closed = false;
  * (Elasticsearch's launcher starts a second JVM, Postgres a process per connection).
  * @throws Error when the program can't be started, or when everything is being stopped.
  */
-export function startProcess({ command, args, cwd, env, user }: Command): ServerProcess {
+export function startProcess({ command, args, cwd, env, user }: Command) {
   if (closed) throw new Error(`${command}: not started, the servers are being stopped`);
   const child: ChildProcess = spawn(command, args, {
     detached: true,
@@ -58,12 +49,14 @@ export function startProcess({ command, args, cwd, env, user }: Command): Server
       resolve(code);
     });
   });
-  const started: ServerProcess = {
-    pid: child.pid ?? 0,
+  const started = {
+    /** The exit code, or null after a signal. Never rejects. */
     exited,
     hasExited: () => gone,
+    /** The last lines that it printed (stdout and stderr together), for error messages. */
     lastLines: () => tail.trim(),
-    signal: (signal) => signalGroup(child.pid, signal),
+    /** Signals the process and everything that it started. */
+    signal: (signal: NodeJS.Signals) => signalGroup(child.pid, signal),
   };
   children.add(started);
   void exited.then(() => children.delete(started));
@@ -88,7 +81,11 @@ export async function run(command: Command, timeoutMs: number): Promise<string> 
 }
 
 /** Stops a server: `signal` first, SIGKILL when it is still there after `graceMs`. */
-export async function stopProcess(child: ServerProcess, signal: NodeJS.Signals, graceMs = 3000) {
+export async function stopProcess(
+  child: Pick<ServerProcess, 'exited' | 'signal'>,
+  signal: NodeJS.Signals,
+  graceMs = 3000,
+) {
   child.signal(signal);
   const timer = setTimeout(() => child.signal('SIGKILL'), graceMs);
   await child.exited;

@@ -24,23 +24,8 @@ export type StartRequest = {
   runId?: string;
 };
 
-/** The process that owns the servers of a run; any process of the run can ask it for one. */
-export interface Keeper {
-  /** Where to ask: `{address}/postgres` answers with the server's URL once it runs. */
-  address: string;
-  /** Rejects with ServersUnavailable when a server could not be started. */
-  failed: Promise<never>;
-  /** Stops what was started, and removes its files. Can be called twice. */
-  stop(): Promise<void>;
-}
-
-export type RunningServers = {
-  elasticsearchUrl: string;
-  postgresUrl: string;
-  redisUrl: string;
-  /** Stops what this call has started and removes its files. Can be called twice. */
-  stop(): Promise<void>;
-};
+export type Keeper = Awaited<ReturnType<typeof startKeeper>>;
+export type RunningServers = Awaited<ReturnType<typeof startServers>>;
 
 /** The messages of the keeper on its standard output, a JSON document a line. */
 export type KeeperMessage = { address: string } | { say: string } | { failed: string };
@@ -52,10 +37,10 @@ const STOP_TIMEOUT_MS = 20_000;
 const DEFAULTS: StartRequest = { maxConnections: 300, purpose: 'tests', elasticsearchHeapMb: 512 };
 
 /**
- * Starts the keeper, which starts each server when it is first asked for it. It stops them when this process is gone, however
- * that ended.
+ * Starts the keeper, the process that owns the servers of a run: any process of the run can ask it for one, and it starts each when it
+ * is first asked for it. It stops them when this process is gone, however that ended.
  */
-export async function startKeeper(options: Partial<StartRequest> = {}): Promise<Keeper> {
+export async function startKeeper(options: Partial<StartRequest> = {}) {
   // Its output goes through us rather than to our own terminal or pipe: a reader of our output (`bun test | tee`) would
   // otherwise wait for the keeper to end as well.
   const words = [join(import.meta.dir, 'keeper.ts'), JSON.stringify({ ...DEFAULTS, ...options })];
@@ -85,9 +70,12 @@ export async function startKeeper(options: Partial<StartRequest> = {}): Promise<
     failed.reject(new ServersUnavailable(`the test servers' keeper ended unexpectedly\n${complaint}`)),
   );
   return {
+    /** Where to ask: `{address}/postgres` answers with the server's URL once it runs. */
     address: await Promise.race([address.promise, failed.promise]),
+    /** Rejects with ServersUnavailable when a server could not be started. */
     failed: failed.promise,
-    async stop() {
+    /** Stops what was started, and removes its files. Can be called twice. */
+    async stop(): Promise<void> {
       if (!keeper.stdin.writableEnded) keeper.stdin.end('stop\n');
       const timer = setTimeout(() => keeper.kill('SIGKILL'), STOP_TIMEOUT_MS);
       await exited;
@@ -104,9 +92,10 @@ export async function askKeeper(address: string, name: ServerName): Promise<stri
 
 /**
  * Brings up all three servers for benchmarks and for {@link file://./up.ts}; where each comes from says {@link file://./keeper.ts}.
+ * @returns their addresses, and `stop`, which can be called twice
  * @throws ServersUnavailable
  */
-export async function startServers(options: Partial<StartRequest> = {}): Promise<RunningServers> {
+export async function startServers(options: Partial<StartRequest> = {}) {
   const keeper = await startKeeper(options);
   const urlOf = (name: ServerName) => Promise.race([askKeeper(keeper.address, name), keeper.failed]);
   try {

@@ -3,12 +3,10 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { requireAccount } from '../../src/metering/accounts/account-store.ts';
-import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { checkLog } from './ask.ts';
 import { runHere } from './command.ts';
-import type { TestDatabase } from './database.ts';
 import type { Mode } from './modes.ts';
-import { type Provider, startProvider } from './provider.ts';
+import { startProvider } from './provider.ts';
 import { startProxy, type TcpProxy } from './proxy.ts';
 import {
   type CallerOptions,
@@ -32,28 +30,7 @@ export type { Instance };
 
 export type Caller = { accountId: string; keyId: string; key: string };
 
-export interface Api extends Instance {
-  mode: Mode;
-  /** Past every proxy. */
-  database: TestDatabase;
-  /** A pool of the test's own, past every proxy. */
-  sql: Sql;
-  /** The environment of an instance or a command of this service. */
-  env: Record<string, string>;
-  provider: Provider;
-  /** Of the dependencies that were asked for. */
-  proxies: Record<Dependency, TcpProxy>;
-  /** One more instance of the service, in this process. */
-  startInstance(env?: Record<string, string>): Promise<Instance>;
-  /** One more instance, as a separate process. */
-  spawnInstance(env?: Record<string, string>): Promise<ServiceProcess>;
-  caller(options?: CallerOptions): Promise<Caller>;
-  importDirectory(csv: string): Promise<void>;
-  /** Runs a command of the command line on this service's stores. */
-  command(...words: string[]): ReturnType<typeof runHere>;
-  /** The ledger of an account: credits used in the period, and purchased ones left. */
-  ledger(account: Pick<Caller, 'accountId'>): Promise<{ used: number; credits: number }>;
-}
+export type Api = Awaited<ReturnType<typeof startApi>>;
 
 export interface ApiOptions {
   mode?: Mode;
@@ -65,7 +42,7 @@ export interface ApiOptions {
 }
 
 /** Starts the service on its own stores, with one provider that stands for every source; no registry by default. */
-export async function startApi(options: ApiOptions = {}): Promise<Api> {
+export async function startApi(options: ApiOptions = {}) {
   const { mode = 'postgres', proxied = [] } = options;
   const environment = await createTestEnvironment({ mode });
   const { database } = environment;
@@ -87,6 +64,7 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   }
   const instances: Instance[] = [];
   const processes: ServiceProcess[] = [];
+  /** One more instance of the service, in this process. */
   const startInstance = async (further: Record<string, string> = {}) => {
     const instance = await startInProcess({ ...env, ...further });
     instances.push(instance);
@@ -98,21 +76,28 @@ export async function startApi(options: ApiOptions = {}): Promise<Api> {
   return {
     ...first,
     mode,
+    /** Past every proxy. */
     database,
+    /** A pool of the test's own, past every proxy. */
     sql,
+    /** The environment of an instance or a command of this service. */
     env,
     provider,
+    /** Of the dependencies that were asked for. */
     proxies: proxies as Record<Dependency, TcpProxy>,
     startInstance,
-    async spawnInstance(further = {}) {
+    /** One more instance, as a separate process. */
+    async spawnInstance(further: Record<string, string> = {}): Promise<ServiceProcess> {
       const instance = await spawnService({ ...env, ...further });
       processes.push(instance);
       return instance;
     },
-    caller: (given) => createCaller(sql, given),
-    importDirectory: (csv) => importDirectory(direct, csv),
-    command: (...words) => runHere(direct, ...words),
-    async ledger({ accountId }) {
+    caller: (given?: CallerOptions): Promise<Caller> => createCaller(sql, given),
+    importDirectory: (csv: string) => importDirectory(direct, csv),
+    /** Runs a command of the command line on this service's stores. */
+    command: (...words: string[]) => runHere(direct, ...words),
+    /** The ledger of an account: credits used in the period, and purchased ones left. */
+    async ledger({ accountId }: Pick<Caller, 'accountId'>): Promise<{ used: number; credits: number }> {
       const { used, credits } = await requireAccount(sql, accountId);
       return { used, credits };
     },

@@ -12,17 +12,12 @@ export interface Certificate {
   key: string;
 }
 
-export interface Authority {
-  /** PEM of the authority's own certificate. */
-  cert: string;
-  /** @param hosts DNS names and IPv4 addresses that the certificate is for */
-  issue(hosts: string[], options?: { expired?: boolean }): Certificate;
-}
+export type Authority = ReturnType<typeof createAuthority>;
 
 const DAY_MS = 86_400_000;
 
 /** A certificate authority that nobody else knows. */
-export function createAuthority(name: string): Authority {
+export function createAuthority(name: string) {
   const issuer = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const certify = (subject: string, publicKey: KeyObject, extensions: Buffer[], validUntilMs: number) => {
     const body = sequence(
@@ -39,8 +34,10 @@ export function createAuthority(name: string): Authority {
     return pem(sequence(body, ECDSA_WITH_SHA256, signature));
   };
   return {
+    /** PEM of the authority's own certificate. */
     cert: certify(name, issuer.publicKey, [IS_AUTHORITY], Date.now() + DAY_MS),
-    issue(hosts, { expired = false } = {}) {
+    /** @param hosts DNS names and IPv4 addresses that the certificate is for */
+    issue(hosts: string[], { expired = false } = {}): Certificate {
       const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
       const until = Date.now() + (expired ? -DAY_MS : DAY_MS);
       return {

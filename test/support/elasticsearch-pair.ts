@@ -6,34 +6,12 @@ import { stopProcess } from '../servers/processes.ts';
 import { startProxy } from './proxy.ts';
 import { createOwnContext } from './secure-servers.ts';
 
-interface ElasticsearchNode {
-  /** As a machine that loses its power: no goodbye. */
-  kill(): Promise<void>;
-  /** It keeps its connections, and answers nothing until `thaw`. */
-  freeze(): void;
-  thaw(): void;
-}
-
-export interface ElasticsearchPair {
-  /** Both addresses with a comma between them. */
-  url: string;
-  /** The only node that can be master. */
-  a: ElasticsearchNode;
-  /** New primary shards go to this one, because `a` has more shards already. */
-  b: ElasticsearchNode;
-  /**
-   * Resets every connection of `b`, also new ones, from clients and between the nodes. Both take it for dead, and it comes
-   * back without a start of 15 to 50 s.
-   */
-  cutB(): void;
-  joinB(): void;
-  stop(): Promise<void>;
-}
+export type ElasticsearchPair = Awaited<ReturnType<typeof startElasticsearchPair>>;
 
 const BALLAST_SHARDS = 8;
 
 /** Both start at once: 30 to 40 s on two busy cores. */
-export async function startElasticsearchPair(): Promise<ElasticsearchPair> {
+export async function startElasticsearchPair() {
   const { context, stop: stopServers } = await createOwnContext();
   const jdk = findJdk(context.user);
   if (jdk === undefined) throw new Error('two Elasticsearch nodes need a JDK 21+ and Maven on this machine');
@@ -45,12 +23,14 @@ export async function startElasticsearchPair(): Promise<ElasticsearchPair> {
     await stopServers();
     for (const proxy of ofB) await proxy.close();
   };
-  const startOne = async (name: string, port: number, settings: string[]): Promise<ElasticsearchNode> => {
+  const startOne = async (name: string, port: number, settings: string[]) => {
     const shared = [`node.name: ${name}`, `http.port: ${port}`, 'node.processors: 1'];
     const options = { name, settings: [...shared, ...settings], elasticsearchHeapMb: 256 };
     const { server } = await startNode(context, jdk, { ...options, purpose: 'tests' });
     return {
+      /** As a machine that loses its power: no goodbye. */
       kill: () => stopProcess(server, 'SIGKILL'),
+      /** It keeps its connections, and answers nothing until `thaw`. */
       freeze: () => server.signal('SIGSTOP'),
       thaw: () => server.signal('SIGCONT'),
     };
@@ -78,13 +58,20 @@ export async function startElasticsearchPair(): Promise<ElasticsearchPair> {
       },
     });
     return {
+      /** Both addresses with a comma between them. */
       url: `http://127.0.0.1:${aHttp},http://127.0.0.1:${bClients!.port}`,
+      /** The only node that can be master. */
       a,
+      /** New primary shards go to this one, because `a` has more shards already. */
       b,
-      cutB() {
+      /**
+       * Resets every connection of `b`, also new ones, from clients and between the nodes. Both take it for dead, and it comes
+       * back without a start of 15 to 50 s.
+       */
+      cutB(): void {
         for (const proxy of ofB) proxy.down();
       },
-      joinB() {
+      joinB(): void {
         for (const proxy of ofB) proxy.up();
       },
       stop,

@@ -8,19 +8,8 @@ import { run, startProcess } from '../servers/processes.ts';
 import { createOwnContext } from './secure-servers.ts';
 import { until } from './until.ts';
 
-export interface PostgresPair {
-  /** Both hosts in one address, the primary first. */
-  url: string;
-  /** The standby alone. */
-  standbyUrl: string;
-  /** As a machine that loses its power: no goodbye. */
-  killPrimary(): void;
-  promote(): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** Commits on the primary wait for the standby, so that a failover loses nothing. */
-export async function startPostgresPair(): Promise<PostgresPair> {
+export async function startPostgresPair() {
   const { context, stop } = await createOwnContext();
   const primaryUrl = await startPostgres(context, { maxConnections: 100, purpose: 'tests' });
   const primary = new URL(primaryUrl);
@@ -71,10 +60,13 @@ export async function startPostgresPair(): Promise<PostgresPair> {
   await sql.end({ timeout: 1 });
 
   return {
+    /** Both hosts in one address, the primary first. */
     url: primaryUrl.replace(`:${primary.port}`, `:${primary.port},127.0.0.1:${port}`),
+    /** The standby alone. */
     standbyUrl: standby.href,
+    /** As a machine that loses its power: no goodbye. */
     killPrimary: () => process.kill(-postmaster, 'SIGKILL'),
-    async promote() {
+    async promote(): Promise<void> {
       const sql = postgres(standby.href, { max: 1, onnotice: () => {} });
       await sql`SELECT pg_promote(true, 30)`;
       await sql.end({ timeout: 1 });

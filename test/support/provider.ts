@@ -24,43 +24,18 @@ type Json = Record<string, unknown>;
 /** `{ status }` answers everything with that status and a JSON body. */
 export type ProviderMode = 'normal' | 'wrong-company' | ConnectionFault | AnswerFault | { status: number };
 
-export interface Provider {
-  /** `http://127.0.0.1:PORT`, for NIF_PT_URL, VIES_URL and EINFORMA_URL alike: the path tells which is meant. */
-  url: string;
-  /** Every request that arrived whole, in order; also those that a fault mode spoils afterwards. */
-  requests: ProviderRequest[];
-  /** Requests about companies (without those for tokens). */
-  lookups(): ProviderRequest[];
-  /** The answer about a NIF: an object is sent as JSON with 200. Unknown NIFs get the format's own "not found". */
-  answer(nif: string, body: Json | WireAnswer): void;
-  /** The answer about every NIF that was given none. */
-  answerAll(make: (nif: string, request: ProviderRequest) => Json | WireAnswer | undefined): void;
-  /** The answer to a request for a token; the default gives 'token-1', 'token-2', … for an hour each. */
-  answerToken(make: (nth: number) => Json | WireAnswer): void;
-  /** How everything is answered from now on; resolves when it is in force. */
-  mode(mode: ProviderMode): Promise<void>;
-  /** Requests arrive and are recorded, but none is answered until `release`. */
-  hold(): void;
-  release(): void;
-  /** Resolves when so many requests have arrived. */
-  arrived(count: number): Promise<void>;
-  /** Connections that are open now. */
-  connections(): number;
-  /** Those of them with a request that has no whole answer: what a caller's time-out has to close. */
-  unanswered(): number;
-  close(): Promise<void>;
-}
+export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
 const OTHER_NIF = '500000000';
 
 /** Starts a provider on a free port of this machine, speaking nif.pt's, VIES's and eInforma's formats, with their faults on demand. */
-export async function startProvider(): Promise<Provider> {
+export async function startProvider() {
   const sockets = new Set<Socket>();
   const waiting = new Set<Socket>();
   const requests: ProviderRequest[] = [];
   const answers = new Map<string, Json | WireAnswer>();
   const arrivals: { count: number; resolve: () => void }[] = [];
-  let fallback: Parameters<Provider['answerAll']>[0] | undefined;
+  let fallback: ((nif: string, request: ProviderRequest) => Json | WireAnswer | undefined) | undefined;
   let tokenAnswer: (nth: number) => Json | WireAnswer = (nth) => ({
     access_token: `token-${nth}`,
     token_type: 'bearer',
@@ -116,21 +91,29 @@ export async function startProvider(): Promise<Provider> {
   url = `http://127.0.0.1:${port}`;
 
   return {
+    /** `http://127.0.0.1:PORT`, for NIF_PT_URL, VIES_URL and EINFORMA_URL alike: the path tells which is meant. */
     url,
+    /** Every request that arrived whole, in order; also those that a fault mode spoils afterwards. */
     requests,
+    /** Requests about companies (without those for tokens). */
     lookups: () => requests.filter((request) => request.kind !== 'einforma-token'),
-    answer: (nif, body) => void answers.set(nif, body),
-    answerAll: (make) => {
+    /** The answer about a NIF: an object is sent as JSON with 200. Unknown NIFs get the format's own "not found". */
+    answer: (nif: string, body: Json | WireAnswer) => void answers.set(nif, body),
+    /** The answer about every NIF that was given none. */
+    answerAll: (make: NonNullable<typeof fallback>) => {
       fallback = make;
     },
-    answerToken: (make) => {
+    /** The answer to a request for a token; the default gives 'token-1', 'token-2', … for an hour each. */
+    answerToken: (make: typeof tokenAnswer) => {
       tokenAnswer = make;
     },
-    async mode(next) {
+    /** How everything is answered from now on; resolves when it is in force. */
+    async mode(next: ProviderMode): Promise<void> {
       if (next === 'refused' && mode !== 'refused') await unlisten(server, sockets);
       if (next !== 'refused' && mode === 'refused') await listen(server, port);
       mode = next;
     },
+    /** Requests arrive and are recorded, but none is answered until `release`. */
     hold: () => {
       held ??= [];
     },
@@ -139,13 +122,16 @@ export async function startProvider(): Promise<Provider> {
       held = undefined;
       for (const serve of serves) serve();
     },
-    arrived: (count) =>
+    /** Resolves when so many requests have arrived. */
+    arrived: (count: number): Promise<void> =>
       requests.length >= count
         ? Promise.resolve()
         : new Promise((resolve) => arrivals.push({ count, resolve })),
+    /** Connections that are open now. */
     connections: () => sockets.size,
+    /** Those of them with a request that has no whole answer: what a caller's time-out has to close. */
     unanswered: () => waiting.size,
-    close: async () => {
+    async close(): Promise<void> {
       if (mode !== 'refused') await unlisten(server, sockets);
     },
   };

@@ -1,30 +1,7 @@
 import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
 import { type Duplex, Transform } from 'node:stream';
 
-export type TcpProxy = {
-  /** Where it listens on 127.0.0.1; the same through every `down` and `up`. */
-  port: number;
-  /** `base` with this proxy's host and port: `redis://10.0.0.1:6379/2` becomes `redis://127.0.0.1:PORT/2`. */
-  url(base: string): string;
-  /** Resets every connection, and every new one as soon as it is made. */
-  down(): void;
-  /** Accepts and keeps connections, but nothing passes, in either direction, until `up`. */
-  hang(): void;
-  /**
-   * Nothing passes any more, in either direction, on the connections that exist, whatever comes: their host is gone
-   * without a word. New ones work as before.
-   */
-  mute(): void;
-  /** Everything passes, but all that the dependency sends arrives `ms` later, until `up`. */
-  delay(ms: number): void;
-  /** Everything passes at once; what `hang` held back comes first. */
-  up(): void;
-  /** New connections go to another address from now on. */
-  redirect(target: string): void;
-  /** How many connections have been reset because they came while it was `down`. */
-  refused(): number;
-  close(): Promise<void>;
-};
+export type TcpProxy = Awaited<ReturnType<typeof startProxy>>;
 
 type Pair = {
   client: Socket;
@@ -48,10 +25,7 @@ type Tap = (piece: Buffer, connection: object) => unknown;
  * Starts a TCP proxy before a dependency, to take it away, freeze it and bring it back in tests of failures.
  * @param target the dependency's address, of which host and port count
  */
-export async function startProxy(
-  target: string,
-  { sent, answered }: { sent?: Tap; answered?: Tap } = {},
-): Promise<TcpProxy> {
+export async function startProxy(target: string, { sent, answered }: { sent?: Tap; answered?: Tap } = {}) {
   let { hostname, port: targetPort, protocol } = new URL(target);
   let mode: 'up' | 'hang' | 'down' = 'up';
   let delayMs = 0;
@@ -124,22 +98,30 @@ export async function startProxy(
   });
   const { port } = server.address() as AddressInfo;
   return {
+    /** Where it listens on 127.0.0.1; the same through every `down` and `up`. */
     port,
-    url: (base) => {
+    /** `base` with this proxy's host and port: `redis://10.0.0.1:6379/2` becomes `redis://127.0.0.1:PORT/2`. */
+    url(base: string): string {
       const url = new URL(base);
       url.hostname = '127.0.0.1';
       url.port = String(port);
       return url.href;
     },
-    down: () => {
+    /** Resets every connection, and every new one as soon as it is made. */
+    down(): void {
       mode = 'down';
       for (const pair of pairs) end(pair, 'reset');
     },
-    hang: () => {
+    /** Accepts and keeps connections, but nothing passes, in either direction, until `up`. */
+    hang(): void {
       mode = 'hang';
       for (const pair of pairs) holdBack(pair);
     },
-    mute: () => {
+    /**
+     * Nothing passes any more, in either direction, on the connections that exist, whatever comes: their host is gone
+     * without a word. New ones work as before.
+     */
+    mute(): void {
       for (const pair of pairs) {
         holdBack(pair);
         muted.add(pair.client);
@@ -149,19 +131,23 @@ export async function startProxy(
       // The server that answers from now on is another one: it has none of these connections.
       for (const { upstream } of ended) upstream?.destroy();
     },
-    delay: (ms) => {
+    /** Everything passes, but all that the dependency sends arrives `ms` later, until `up`. */
+    delay(ms: number): void {
       delayMs = ms;
     },
-    up: () => {
+    /** Everything passes at once; what `hang` held back comes first. */
+    up(): void {
       mode = 'up';
       delayMs = 0;
       for (const pair of pairs) letPass(pair);
     },
-    redirect: (next) => {
+    /** New connections go to another address from now on. */
+    redirect(next: string): void {
       ({ hostname, port: targetPort, protocol } = new URL(next));
     },
+    /** How many connections have been reset because they came while it was `down`. */
     refused: () => refused,
-    close: async () => {
+    async close(): Promise<void> {
       for (const pair of pairs) end(pair, 'reset');
       for (const client of muted) client.resetAndDestroy();
       await new Promise<void>((resolve) => server.close(() => resolve()));

@@ -1,15 +1,10 @@
-import { startProxy, type TcpProxy } from './proxy.ts';
-
-export type RowCounter = Pick<TcpProxy, 'url' | 'close'> & {
-  /** The most rows of one answer since the last call. */
-  most(): number;
-};
+import { startProxy } from './proxy.ts';
 
 /** The ends of an answer in Postgres's protocol: done, suspended, failed, empty, ready. */
 const ENDS = new Set(['C', 's', 'E', 'I', 'Z']);
 
 /** Starts a TCP proxy before Postgres that counts the rows of each answer, so that a test sees what a process reads at once. */
-export async function startRowCounter(target: string): Promise<RowCounter> {
+export async function startRowCounter(target: string) {
   let most = 0;
   /** Of each connection: the bytes of a message that has not come whole, and the rows of the answer so far. */
   const states = new WeakMap<object, { rest: Buffer; rows: number }>();
@@ -32,7 +27,8 @@ export async function startRowCounter(target: string): Promise<RowCounter> {
   return {
     url,
     close,
-    most() {
+    /** The most rows of one answer since the last call. */
+    most(): number {
       const seen = most;
       most = 0;
       return seen;

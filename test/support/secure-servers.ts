@@ -9,16 +9,8 @@ import { haveKeeper } from '../servers/shared.ts';
 import type { Certificate } from './certificates.ts';
 import { until } from './until.ts';
 
-export interface SecurePostgres {
-  /** On 127.0.0.1, without `sslmode`. */
-  url: string;
-  /** Serves with another certificate; resolves when new connections see it. */
-  use(certificate: Certificate): Promise<void>;
-  stop(): Promise<void>;
-}
-
 /** Starts a Postgres that takes connections by TLS alone, from the binaries that the embedded one has. */
-export async function startSecurePostgres(certificate: Certificate): Promise<SecurePostgres> {
+export async function startSecurePostgres(certificate: Certificate) {
   const { context, stop } = await createOwnContext();
   const files = writeCertificate(context, certificate);
   const settings = { ssl: 'on', ssl_cert_file: files.cert, ssl_key_file: files.key };
@@ -31,8 +23,10 @@ export async function startSecurePostgres(certificate: Certificate): Promise<Sec
   process.kill(postmaster, 'SIGHUP');
   await until('TLS alone', async () => !(await acceptsQueries(url)));
   return {
+    /** On 127.0.0.1, without `sslmode`. */
     url,
-    async use(next) {
+    /** Serves with another certificate; resolves when new connections see it. */
+    async use(next: Certificate): Promise<void> {
       writeCertificate(context, next);
       process.kill(postmaster, 'SIGHUP');
       await until('the certificate', async () => (await certificateAt(port)) === next.cert);
@@ -42,10 +36,7 @@ export async function startSecurePostgres(certificate: Certificate): Promise<Sec
 }
 
 /** A TLS server of this process that passes everything on to a server that speaks none. */
-export async function startTlsProxy(
-  certificate: Certificate,
-  target: string,
-): Promise<{ port: number; close(): void }> {
+export async function startTlsProxy(certificate: Certificate, target: string) {
   const { hostname, port } = new URL(target);
   const server = createTlsServer(certificate, (socket) => {
     const upstream = connectTo(Number(port), hostname);

@@ -7,7 +7,7 @@ import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import type { Plan } from '../../src/metering/accounts/plan.ts';
 import { createKey } from '../../src/metering/keys/key-store.ts';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
-import { type Config, readConfig } from '../../src/platform/config/config.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { urlOf } from '../servers/shared.ts';
@@ -27,24 +27,8 @@ export type ServiceOptions = {
   env?: Environment;
 };
 
-/** A service in this process. `await using` stops it, too. */
-export interface Instance extends AsyncDisposable {
-  /** {base_url}: ends with /api/v1. */
-  url: string;
-  /** The service's address, for what is not in the API. */
-  baseUrl: string;
-  config: Config;
-  /** The lines that the service has logged so far. */
-  logLines: LogLine[];
-  /** Can be called twice. */
-  stop(): Promise<void>;
-}
-
-export interface TestService extends Instance {
-  /** A pool of the test's own on the service's database. */
-  sql: Sql;
-  databaseUrl: string;
-}
+export type Instance = Awaited<ReturnType<typeof startInProcess>>;
+export type TestService = Awaited<ReturnType<typeof startTestService>>;
 
 /**
  * The environment of a service in a mode: its own database, and for `full` its own index alias. Without outside
@@ -77,50 +61,54 @@ export async function createTestEnvironment(options: ServiceOptions = {}) {
 }
 
 /** Starts the real service in this process, on a free port and its own database. */
-export async function startTestService(options: ServiceOptions = {}): Promise<TestService> {
+export async function startTestService(options: ServiceOptions = {}) {
   const { env, database, remove } = await createTestEnvironment(options);
   const instance = await startInProcess(env, remove).catch(async (error) => {
     await remove();
     throw error;
   });
-  return { ...instance, sql: database.sql, databaseUrl: database.url };
+  return {
+    ...instance,
+    /** A pool of the test's own on the service's database. */
+    sql: database.sql,
+    databaseUrl: database.url,
+  };
 }
 
-/** Starts the service of an environment in this process. @param atEnd happens when it has stopped */
-export async function startInProcess(
-  env: Environment,
-  atEnd: () => Promise<void> = async () => {},
-): Promise<Instance> {
+/** Starts the service of an environment in this process. `await using` stops it, too. @param atEnd happens when it has stopped */
+export async function startInProcess(env: Environment, atEnd: () => Promise<void> = async () => {}) {
   const logLines: LogLine[] = [];
   const log = createLogTo({ write: (line) => void logLines.push(JSON.parse(line)) });
   const config = readConfig(env);
   const service = await startService(config, { log });
   const baseUrl = `http://127.0.0.1:${service.port}`;
   let stopped: Promise<void> | undefined;
-  const stop = () => {
+  const stop = (): Promise<void> => {
     stopped ??= service.stop().then(atEnd);
     return stopped;
   };
-  return { url: `${baseUrl}/api/v1`, baseUrl, config, logLines, stop, [Symbol.asyncDispose]: stop };
+  return {
+    /** {base_url}: ends with /api/v1. */
+    url: `${baseUrl}/api/v1`,
+    /** The service's address, for what is not in the API. */
+    baseUrl,
+    config,
+    /** The lines that the service has logged so far. */
+    logLines,
+    /** Can be called twice. */
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
 }
 
-export type ServiceProcess = {
-  url: string;
-  baseUrl: string;
-  pid: number;
-  logLines: LogLine[];
-  /** Resolves with the exit code, or the signal that ended it, once it is gone. */
-  exited: Promise<number | string>;
-  /** Sends a signal and waits until it is gone. */
-  kill(signal?: NodeJS.Signals): Promise<number | string>;
-};
+export type ServiceProcess = Awaited<ReturnType<typeof spawnService>>;
 
 /**
  * Starts `bun src/main.ts serve` as a separate process and waits until it listens. Its environment is `env`, `PORT=0`
  * and what a process needs to run at all.
  * @throws Error with its stderr when it ends before that
  */
-export async function spawnService(env: Environment): Promise<ServiceProcess> {
+export async function spawnService(env: Environment) {
   const child = spawn(process.execPath, [MAIN, 'serve'], {
     cwd: ROOT,
     env: { ...bareEnvironment(), PORT: '0', ...env },
@@ -147,8 +135,10 @@ export async function spawnService(env: Environment): Promise<ServiceProcess> {
     baseUrl: address,
     pid: child.pid!,
     logLines,
+    /** Resolves with the exit code, or the signal that ended it, once it is gone. */
     exited,
-    kill(signal = 'SIGTERM') {
+    /** Sends a signal and waits until it is gone. */
+    kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> {
       child.kill(signal);
       return exited;
     },

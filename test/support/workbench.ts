@@ -21,33 +21,14 @@ import { NO_PROGRESS } from './progress.ts';
 import { searchEntries, searchOf } from './search-entries.ts';
 import { createTestIndexAlias } from './search-index.ts';
 
-/** A separate directory: database, prefix of indices, folder for files, and the operations on it. */
-export interface Workbench extends AsyncDisposable {
-  mode: Mode;
-  tools: DirectoryContext;
-  database: TestDatabase;
-  alias: string;
-  /** Writes a file and imports it. */
-  importText(text: string, options?: Partial<ImportOptions>, fileName?: string): Promise<DirectoryReport>;
-  importFile(path: string, options?: Partial<ImportOptions>): Promise<DirectoryReport>;
-  rebuild(): Promise<IndexStatus>;
-  rollback(): Promise<IndexStatus>;
-  status(): Promise<IndexStatus>;
-  /** The entries that consumers find, as `NIF name`. */
-  search(query: string): Promise<string[]>;
-  /** Postgres's directory, as `NIF name`, by NIF. */
-  rows(): Promise<string[]>;
-  path(name: string): string;
-  write(name: string, text: string | Uint8Array): Promise<string>;
-  close(): Promise<void>;
-}
+export type Workbench = Awaited<ReturnType<typeof createWorkbench>>;
 
 export interface WorkbenchOptions {
   /** Another way to Elasticsearch, e.g. through a proxy. */
   elasticsearchUrl?: string;
   signal?: AbortSignal;
   /** A copy of its database, with the same prefix. */
-  copyOf?: Workbench;
+  copyOf?: { database: TestDatabase; alias: string };
 }
 
 /** Retries without the client's pauses of seconds, so that a test of an outage takes none. */
@@ -57,7 +38,8 @@ class ImpatientTransport extends SniffingTransport {
   }
 }
 
-export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}): Promise<Workbench> {
+/** Makes a separate directory: database, prefix of indices, folder for files, and the operations on it. */
+export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}) {
   const { copyOf } = options;
   const database = await (copyOf === undefined
     ? createTestDatabase(`directory_${mode}`)
@@ -101,16 +83,22 @@ export async function createWorkbench(mode: Mode, options: WorkbenchOptions = {}
     database,
     alias,
     importFile,
-    importText: async (text, given, fileName = `${randomUUID()}.csv`) =>
-      importFile(await write(fileName, text), given),
+    /** Writes a file and imports it. */
+    importText: async (
+      text: string,
+      given?: Partial<ImportOptions>,
+      fileName = `${randomUUID()}.csv`,
+    ): Promise<DirectoryReport> => importFile(await write(fileName, text), given),
     rebuild: () => rebuildIndex(tools, NO_PROGRESS),
     rollback: () => rollbackIndex(tools, NO_PROGRESS),
     status: () => statusOf(tools),
-    async search(query) {
+    /** The entries that consumers find, as `NIF name`. */
+    async search(query: string): Promise<string[]> {
       const found = await searchEntries(searchOf(database.sql, tools.elasticsearch), query);
       return found.map(({ nif, legalName }) => `${nif} ${legalName}`);
     },
-    async rows() {
+    /** Postgres's directory, as `NIF name`, by NIF. */
+    async rows(): Promise<string[]> {
       const { table } = (await readDirectory(database.sql)).current;
       const rows = await database.sql<{ nif: string; legal_name: string }[]>`
         SELECT nif, legal_name FROM ${database.sql(table)} ORDER BY nif`;

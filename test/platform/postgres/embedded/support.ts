@@ -9,15 +9,6 @@ import { readEndpoint, socketUrl } from '../../../../src/platform/postgres/embed
 
 const HOLDER = join(import.meta.dir, 'holder.ts');
 
-/** A process that uses the embedded Postgres. */
-export interface Holder {
-  url: string;
-  pid: number;
-  /** Sends one line and waits for the end; the exit code. */
-  end(command: 'close' | 'exit'): Promise<number>;
-  kill(signal: NodeJS.Signals): Promise<void>;
-}
-
 /** A socket's address holds about 100 characters. A temporary folder with a longer path, as on macOS, leaves too few for a DATA_DIR. */
 const LONGEST_BASE = 16;
 
@@ -86,7 +77,7 @@ export function spawnHolder(dataDir: string, script = HOLDER, environment: Recor
 }
 
 /** Starts a process that joins and waits until it has. */
-export async function startHolder(...args: Parameters<typeof spawnHolder>): Promise<Holder> {
+export async function startHolder(...args: Parameters<typeof spawnHolder>) {
   const child = spawnHolder(...args);
   // It prints the address at once, or ends without a word.
   const { value } = await child.stdout.getReader().read();
@@ -95,12 +86,13 @@ export async function startHolder(...args: Parameters<typeof spawnHolder>): Prom
   return {
     url,
     pid: child.pid,
-    end: async (command) => {
+    /** Sends one line and waits for the end; the exit code. */
+    async end(command: 'close' | 'exit'): Promise<number> {
       child.stdin.write(`${command}\n`);
       await child.stdin.end();
       return await child.exited;
     },
-    kill: async (signal) => {
+    async kill(signal: NodeJS.Signals): Promise<void> {
       child.kill(signal);
       await child.exited;
     },
