@@ -85,15 +85,13 @@ export function mayReadMetrics(
 ): 'allowed' | 'refused' | 'hidden' {
   if (token === null) {
     // IPv4 can arrive over an IPv6 socket.
-    const isLocal = [peer?.replace(/^::ffff:/i, '') ?? '', hostName(headers)].every(isLoopbackHost);
+    const address = peer?.replace(/^::ffff:/i, '') ?? '';
+    // HTTP 1.0 may name no host, and that is not this machine.
+    const host = (headers.get('host') ?? '').slice(0, 300).replace(/:\d+$/, '');
+    const isLocal = isLoopbackHost(address) && isLoopbackHost(host);
     return isLocal && !PROXY_HEADERS.some((name) => headers.has(name)) ? 'allowed' : 'hidden';
   }
   const digest = (text: string) => hash('sha256', text, 'buffer');
   const given = bearerToken(headers.get('authorization')) ?? '';
   return timingSafeEqual(digest(given), digest(token)) ? 'allowed' : 'refused';
-}
-
-/** The host that a request names, without the port. HTTP 1.0 may name none, and that is not this machine. */
-function hostName(headers: Headers): string {
-  return (headers.get('host') ?? '').slice(0, 300).replace(/:\d+$/, '');
 }

@@ -1,7 +1,7 @@
 import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
-import { lockAccount } from './account-store.ts';
+import { lockAccount, requireAccount } from './account-store.ts';
 import { type Actor, recordEvent } from './events.ts';
 
 /** The most purchased credits of an account. A JSON number holds it exactly, and no sale reaches it. */
@@ -26,9 +26,7 @@ export async function grantCredits(sql: Sql, accountId: string, grant: Grant, ac
   const { credits, note = '', reference } = grant;
   return sql.begin(async (sql) => {
     await lockAccount(sql, accountId);
-    const account = only(
-      await sql<{ credits: number }[]>`SELECT credits FROM counters WHERE id = ${accountId}`,
-    );
+    const account = await requireAccount(sql, accountId);
     const balance = account.credits + credits;
     const event = { kind: 'credits', actor, credits, balance, note, reference } as const;
     if (!(await recordEvent(sql, accountId, event))) {

@@ -58,7 +58,11 @@ export async function createConnection(sql: Sql, connection: NewConnection) {
       SELECT id, code_used_at IS NULL AND ends_at > clock_timestamp() AND member_id = ${memberId} AS "isOpen"
       FROM connections JOIN api_keys ON id = key_id WHERE code_sha256 = ${hashSecret(code)}`;
     if (known !== undefined) return known.isOpen ? { id: known.id, isNew: false } : null;
-    await refuseUnlessMember(sql, accountId, memberId);
+    const { suspended } = await requireAccount(sql, accountId);
+    if (suspended) throw new RefusedError('the account is suspended');
+    const members = await sql`
+      SELECT 1 FROM account_members WHERE account_id = ${accountId} AND user_id = ${memberId}`;
+    if (members.length === 0) throw new RefusedError('the user is no member of the account');
     const active = await sql`
       SELECT 1 FROM api_keys WHERE account_id = ${accountId} AND ends_at > now() AND is_connection`;
     if (active.length >= MAX_CONNECTIONS)
@@ -73,14 +77,6 @@ export async function createConnection(sql: Sql, connection: NewConnection) {
     await recordEvent(sql, accountId, { kind: 'connection-created', actor: `dashboard:${memberId}`, detail });
     return { id, isNew: true };
   });
-}
-
-async function refuseUnlessMember(sql: Transaction, accountId: string, memberId: string): Promise<void> {
-  const { suspended } = await requireAccount(sql, accountId);
-  if (suspended) throw new RefusedError('the account is suspended');
-  const members = await sql`
-    SELECT 1 FROM account_members WHERE account_id = ${accountId} AND user_id = ${memberId}`;
-  if (members.length === 0) throw new RefusedError('the user is no member of the account');
 }
 
 /** Locks the keys of an account's connections, for a change that ends some of them: keys are locked before their account. */
