@@ -3,7 +3,6 @@
  * answered at once. The doors are the service's own list.
  */
 import { afterAll, expect, test } from 'bun:test';
-import { connect } from 'node:net';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import { BASE_PATH } from '../../src/http/api-route.ts';
 import { setSuspended } from '../../src/metering/accounts/changes.ts';
@@ -119,19 +118,14 @@ async function begin(
 }
 
 /** The status of the answer to a POST whose body begins, and never ends. A read of it would take longer than a test may. */
-function statusOf(path: string, key?: string): Promise<number> {
-  const { promise, resolve } = Promise.withResolvers<number>();
-  const socket = connect(Number(new URL(api.baseUrl).port), '127.0.0.1', () =>
-    socket.write(
-      `POST ${path} HTTP/1.1\r\nHost: a\r\n${key === undefined ? '' : `Authorization: Bearer ${key}\r\n`}` +
-        'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"nifs":["500002576"',
-    ),
+async function statusOf(path: string, key?: string): Promise<number> {
+  const authorization = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`;
+  const { closed } = await sendText(
+    api.baseUrl,
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${authorization}` +
+      'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"nifs":["500002576"',
   );
-  socket.on('data', (data) => {
-    resolve(Number(/^HTTP\/1.1 (\d+)/.exec(data.toString())?.[1]));
-    socket.destroy();
-  });
-  return promise;
+  return Number((await closed).split(' ')[1]);
 }
 
 test.each(DOORS.map(({ path }) => path))('POST %s without a valid key is a 401 at once', async (path) => {
