@@ -220,13 +220,6 @@ async function endingKey() {
   return { ...made, expire, notice };
 }
 
-/** Writes calls of today that were refused with 401, as the pipeline counts them. */
-const refuse = (accountId: string, keyId: string, calls: number) =>
-  storeErrorCounts(
-    service.sql,
-    service.sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${keyId}, '401', ${calls})`,
-  );
-
 /** As if a program had used the key a day ago. */
 const use = (id: string) => service.sql`
   INSERT INTO api_key_uses SELECT secret_sha256, now() - interval '1 day' FROM api_keys WHERE id = ${id}`;
@@ -260,7 +253,11 @@ test('a key that ends within 7 days has a notice on every page, and one that has
   expect(await notice('pt')).toStartWith('A chave “production” é válida até');
   await expire(new Date(Date.now() - 60_000));
   expect(await notice()).toBeNull();
-  await refuse(accountId, id, 412);
+  const { sql } = service;
+  await storeErrorCounts(
+    sql,
+    sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${id}, '401', 412)`,
+  );
   expect(await notice()).toMatch(
     /^The key “production” expired: .*\. Refused requests since yesterday: 412\. See the key$/,
   );
