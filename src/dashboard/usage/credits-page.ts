@@ -188,7 +188,7 @@ interface CreditEntry extends Omit<Grant, 'at' | 'id' | 'left'> {
  * @param grants the latest first
  * @returns the latest first
  */
-export function creditHistory(grants: Grant[]): CreditEntry[] {
+function creditHistory(grants: Grant[]): CreditEntry[] {
   return grants.flatMap(({ id: _, at, until, left, ...rest }) => {
     const grant: CreditEntry = { kind: 'grant', from: at, until: at, ...rest };
     const credits = left - rest.balance;

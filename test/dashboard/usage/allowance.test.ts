@@ -1,7 +1,6 @@
 /** Pages when credits run low, and the ways to get more. */
 import { afterAll, expect, test } from 'bun:test';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
-import { creditHistory } from '../../../src/dashboard/usage/credits-page.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
@@ -165,18 +164,6 @@ test('a grant that comes while the history is read is no spending', async () => 
   while (!isOver)
     expect((await visitor.get('/dashboard/credits')).text).not.toContain('Beyond the allowance');
   await over;
-});
-
-test('the amounts of the history add up to the balance', () => {
-  const at = new Date();
-  const grant = { id: 1, at, note: '', reference: null };
-  const grants = [
-    { ...grant, credits: 5, balance: 9, until: null, left: 3 },
-    { ...grant, credits: 10, balance: 10, until: at, left: 4 },
-  ];
-  const entries = creditHistory(grants);
-  expect(entries.map(({ credits }) => credits)).toEqual([-6, 5, -6, 10]);
-  expect(entries.reduce((sum, { credits }) => sum + credits, 0)).toBe(3);
 });
 
 test('CONTACT and the links stand in the footer of every page; the page of a problem has the one, sign-up terms and privacy', async () => {
