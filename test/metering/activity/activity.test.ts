@@ -11,7 +11,7 @@ import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
-import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
+import { connectPostgres, type Transaction } from '../../../src/platform/postgres/connect.ts';
 import { storeActivity } from '../../support/activity.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { waitingForLock } from '../../support/locks.ts';
@@ -21,7 +21,18 @@ import { callOf, rollUpAll } from '../credits/ledger.ts';
 
 const database = await createTestDatabase('activity_days');
 const sql = database.sql;
-afterAll(() => database.drop());
+const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 300 });
+afterAll(async () => {
+  await impatient.end();
+  await database.drop();
+});
+
+/** Works while another process has the turn of the activity's numbers. */
+const inTurnOfAnother = (work: (other: Transaction) => Promise<unknown>) =>
+  sql.begin(async (other) => {
+    await other`SELECT FROM activity_numbers FOR UPDATE`;
+    await work(other);
+  });
 
 const newCall = () => ({ trace: { callId: randomUUID(), endpoint: 'GET /usage' } });
 
@@ -130,23 +141,20 @@ test('account delete removes the activity', async () => {
 
 test('notes that wait in vain for their turn are written before the next ones, twenty of an account at most in each write', async () => {
   const { accountId } = await createCaller(sql);
-  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 300 });
   const notes = createNotes(impatient);
   const note = (count: number) => {
     for (let n = 0; n < count; n += 1)
       noteProblem(notes, { accountId, keyId: '' }, 'rate-limit-exceeded', newCall());
   };
-  const holder = await sql.reserve();
-  await holder.unsafe('BEGIN; SELECT FROM activity_numbers FOR UPDATE');
-  note(15);
-  const writing = notes.write();
-  await waitingForLock(sql, 1);
-  note(15);
-  await writing;
-  note(10);
-  await notes.write();
-  await holder.unsafe('COMMIT');
-  holder.release();
+  await inTurnOfAnother(async () => {
+    note(15);
+    const writing = notes.write();
+    await waitingForLock(sql, 1);
+    note(15);
+    await writing;
+    note(10);
+    await notes.write();
+  });
   await notes.write();
   await notes.write();
   const { rows } = await readActivity(sql, accountId, null);
@@ -160,11 +168,9 @@ test('notes that wait in vain for their turn are written before the next ones, t
     key: null,
     credits: 0,
   });
-  await impatient.end();
 });
 
 test('notes that wait for their turn have the same bound as new ones', async () => {
-  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 50 });
   const notes = createNotes(impatient, { maxRows: 3 });
   const callers = await Promise.all([createCaller(sql), createCaller(sql)]);
   const noteOfEach = () => {
@@ -172,14 +178,12 @@ test('notes that wait for their turn have the same bound as new ones', async () 
       for (const keyId of ['key_a', 'key_b'])
         noteProblem(notes, { accountId, keyId }, 'validation', newCall());
   };
-  const holder = await sql.reserve();
-  await holder.unsafe('BEGIN; SELECT FROM activity_numbers FOR UPDATE');
-  for (let write = 0; write < 3; write += 1) {
-    noteOfEach();
-    await notes.write();
-  }
-  await holder.unsafe('COMMIT');
-  holder.release();
+  await inTurnOfAnother(async () => {
+    for (let write = 0; write < 3; write += 1) {
+      noteOfEach();
+      await notes.write();
+    }
+  });
   await notes.write();
   const pages = await Promise.all(callers.map(({ accountId }) => readActivity(sql, accountId, null)));
   const rows = pages.flatMap((page) => page.rows);
@@ -189,7 +193,6 @@ test('notes that wait for their turn have the same bound as new ones', async () 
   ];
   // Three that wait, and three that were noted meanwhile.
   expect([listed.length, others.reduce((sum, count) => sum + count, 0)]).toEqual([6, 6]);
-  await impatient.end();
 });
 
 test('a list is filtered by key, endpoint, outcome, day and request, and read in parts from either end', async () => {
@@ -285,15 +288,13 @@ test('a roll-up and a refund take the numbers before they lock any other row', a
   await voidAttempt(sql, counted);
   await chargeCalls(sql, [callOf(accountId)], randomUUID());
   for (const work of [rollUpCalls, refundOwed]) {
-    const holder = await sql.reserve();
-    await holder`BEGIN`;
-    await holder`SELECT FROM activity_numbers FOR UPDATE`;
-    const working = work(sql);
-    await waitingForLock(sql, 1);
-    for (const table of ['call_journal', 'balances', 'daily_counts'])
-      await holder.unsafe(`SELECT FROM ${table} FOR UPDATE NOWAIT`);
-    await holder`ROLLBACK`;
-    holder.release();
+    let working: Promise<unknown> | undefined;
+    await inTurnOfAnother(async (other) => {
+      working = work(sql);
+      await waitingForLock(sql, 1);
+      for (const table of ['call_journal', 'balances', 'daily_counts'])
+        await other.unsafe(`SELECT FROM ${table} FOR UPDATE NOWAIT`);
+    });
     await working;
   }
   expect(await brief(accountId)).toEqual(['charge key_a 1', 'charge key_a 1', 'return key_a -1']);
@@ -302,17 +303,12 @@ test('a roll-up and a refund take the numbers before they lock any other row', a
 test('a process that waits in vain for its turn leaves the calls to the other one', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
   await chargeCalls(sql, [callOf(accountId)], randomUUID());
-  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 50 });
-  const holder = await sql.reserve();
-  await holder`BEGIN`;
-  await holder`SELECT FROM activity_numbers FOR UPDATE`;
-  await expect(rollUpCalls(impatient)).rejects.toThrow('lock timeout');
-  await holder`COMMIT`;
-  holder.release();
+  await inTurnOfAnother(async () => {
+    await expect(rollUpCalls(impatient)).rejects.toThrow('lock timeout');
+  });
   expect(await brief(accountId)).toEqual([]);
   await rollUpCalls(impatient);
   expect(await brief(accountId)).toEqual(['charge key_a 1']);
-  await impatient.end();
 });
 
 test('a reader that goes on from `last` gets each row once, in the order of numbers, while processes write', async () => {

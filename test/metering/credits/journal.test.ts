@@ -279,19 +279,3 @@ test('writes at once, of the same and of other keys, and removals leave the sums
   await sql`UPDATE daily_counts SET calls = calls + 1 WHERE account_id = ${other} AND ${totals} AND hour = -1`;
   expect((await differingTotals(sql)).length).toBe(1);
 });
-
-test('two statements that insert what the other one updates do not wait for each other', async () => {
-  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 1 }));
-  // Of many accounts one day gets a row, and that of the other day is updated; the other statement the other way round.
-  const add = (pool: number, round: number) =>
-    storeCallCounts(
-      pools[pool]!,
-      pools[pool]!`
-        SELECT 'acc_' || n, date '2026-11-01' + day,
-          CASE day WHEN ${pool}::integer THEN ${`new_${pool}_${round}`} ELSE ${`old_${pool}`} END, 'search', 1
-        FROM generate_series(1, 300) AS n, generate_series(0, 1) AS day`,
-    );
-  for (let round = 0; round < 20; round += 1) await Promise.all([add(0, round), add(1, round)]);
-  expect(await differingTotals(sql)).toEqual([]);
-  for (const pool of pools) await pool.end();
-});
