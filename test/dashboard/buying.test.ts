@@ -49,7 +49,7 @@ test('the dashboard links it: in the notice of low credits, beside the balance, 
   const { visitor, accountId } = await createMemberWithKey(service);
   const buy = `https://shop.example.com/buy?for=${accountId}`;
   const links = async (path: string) =>
-    (await visitor.get(`/dashboard${path}`)).document.querySelectorAll(`a[href="${buy}"]`).length;
+    (await visitor.get(`/dashboard${path}`)).linksOf(`a[href="${buy}"]`).length;
   expect([await links(''), await links('/credits'), await links('/keys')]).toEqual([1, 1, 0]);
   await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
   expect([await links(''), await links('/credits'), await links('/keys')]).toEqual([2, 2, 1]);
@@ -72,7 +72,7 @@ test('the page of the problem, a call without credits and a list without credits
   expect([list.textOf('button[name=price]'), list.textOf('textarea')]).toEqual([null, '500002576']);
   // It knows no account.
   const problem = await visitor.get('/problems/monthly-quota-exceeded');
-  expect(problem.document.querySelector('main a.button')!.getAttribute('href')).toBe('/dashboard/credits');
+  expect(problem.linksOf('main a.button')).toEqual(['/dashboard/credits']);
 });
 
 test('an account with purchased credits that it does not spend is led to the switch, and not to buy more', async () => {

@@ -219,9 +219,7 @@ test('the list has browser, times and address of each session, tells which is th
   await service.sql`
     UPDATE dashboard_sessions SET "createdAt" = now() - interval '31 days' WHERE "ipAddress" = '203.0.113.99'`;
   const page = await own.get(SETTINGS);
-  const rows = [...page.document.querySelectorAll('#sessions tbody tr')].map((row) =>
-    [...row.children].map((cell) => cell.textContent!.trim().replace(/\s+/g, ' ')),
-  );
+  const rows = page.cellsOf('#sessions tbody tr');
   expect(rows).toHaveLength(3);
   expect(rows.filter(([browser, , used]) => browser!.endsWith('This one') && used === 'now')).toHaveLength(1);
   expect(rows).toContainEqual(['Firefox, Windows', expect.any(String), expect.any(String), '203.0.113.7']);
@@ -247,9 +245,7 @@ test('“sign out the others” ends every other session of the member at once, 
   const form_token = await formTokenOf(own, SETTINGS);
   expect((await own.post(`${SETTINGS}/sessions`, { form_token })).status).toBe(303);
   const history = await own.get('/dashboard/settings/history');
-  expect(
-    [...history.document.querySelectorAll('td[data-label=Event]')].map((cell) => cell.textContent),
-  ).toEqual(['Signed out on other devices', 'Account created']);
+  expect(history.textsOf('td[data-label=Event]')).toEqual(['Signed out on other devices', 'Account created']);
 });
 
 test('settings that are read while their session ends are no fault', async () => {

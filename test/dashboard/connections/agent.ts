@@ -65,20 +65,8 @@ export const boxesOf = ({ document }: PageAnswer) =>
   [...document.querySelectorAll('input[type=checkbox][checked]')].map((box) => box.getAttribute('name')!);
 
 /** Consents with the defaults of the page. */
-export async function consent(visitor: Visitor, person: Pick<Person, 'password'>, page: string, fields = {}) {
-  const shown = await visitor.get(page);
-  const ticked = Object.fromEntries(boxesOf(shown).map((name) => [name, 'yes']));
-  const inputs = [...shown.document.querySelectorAll('main form input:not([type=checkbox])')].slice(0, -2);
-  const own = Object.fromEntries(inputs.map((i) => [i.getAttribute('name'), i.getAttribute('value') ?? '']));
-  return visitor.post(page, {
-    ...own,
-    ...ticked,
-    present: person.password,
-    per: 'day',
-    answer: 'yes',
-    ...fields,
-  });
-}
+export const consent = (visitor: Visitor, person: Pick<Person, 'password'>, page: string, fields = {}) =>
+  visitor.submit(page, { present: person.password, per: 'day', ...fields });
 
 /** The parameters with which the browser comes back to the client. */
 export function answerOf({ headers }: PageAnswer): Record<string, string> {
