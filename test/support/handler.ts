@@ -23,16 +23,14 @@ export const CONTEXT: CallContext = {
 
 /** A payment of so many credits. */
 export const paid = (spent: number): Payment => ({
-  ...{
-    spent,
-    reason: null,
-    left: null,
-    isRepeated: false,
-    refusal: null,
-    cost: spent,
-    refund() {},
-    async settle() {},
-  },
+  spent,
+  reason: null,
+  left: null,
+  isRepeated: false,
+  refusal: null,
+  cost: spent,
+  refund() {},
+  async settle() {},
 });
 
 /** Runs a handler on an input as the pipeline does after the admission. @param pay gets the credits of its quote */

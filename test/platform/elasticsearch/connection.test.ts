@@ -83,26 +83,6 @@ test('the proxy of the environment is not asked', async () => {
   }
 });
 
-test('what Elasticsearch refuses is an error with its status, and is not asked again', async () => {
-  let asked = 0;
-  respond = () => {
-    asked += 1;
-    return answered({ error: { type: 'index_not_found_exception' }, status: 404 }, 404);
-  };
-  const refused = await client(server.url.origin)
-    .indices.refresh({ index: 'none' })
-    .catch((error) => error);
-  expect(refused).toBeInstanceOf(errors.ResponseError);
-  expect(refused.statusCode).toBe(404);
-  expect(asked).toBe(1);
-});
-
-test('HEAD says yes or no', async () => {
-  respond = ({ url }) => new Response(null, { status: url.endsWith('/there') ? 200 : 404, headers: HEADERS });
-  expect(await client(server.url.origin).indices.exists({ index: 'there' })).toBe(true);
-  expect(await client(server.url.origin).indices.exists({ index: 'gone' })).toBe(false);
-});
-
 test('too late, given up, closed and away are told apart, and the server sees that nobody waits', async () => {
   let asked = 0;
   let dropped = 0;
