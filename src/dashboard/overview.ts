@@ -3,7 +3,7 @@ import { latestProblems } from './activity/activity.ts';
 import type { MemberContext, PageResponse } from './context.ts';
 import { curl, EXAMPLE_QUERY } from './reference/code-samples.ts';
 import { memberPage } from './request/layout.ts';
-import { copyable, type Html, type HtmlValue, html } from './ui/html.ts';
+import { copyable, dot, type Html, type HtmlValue, html } from './ui/html.ts';
 import { filled } from './ui/states.ts';
 import { atZero, readAllowance } from './usage/allowance.ts';
 import { callsSection } from './usage/calls.ts';
@@ -65,15 +65,15 @@ function stockCard(
   const { happened, cost, next } = messages.states.purchasedOnly;
   const fact = (label: HtmlValue, value: HtmlValue) => html`<div><dt>${label}</dt> <dd>${value}</dd></div>`;
   return html`
-<section class="card figure stock-row ${state}" id="figures">
+<section class="card figure ${state}" id="figures">
   <div class="stock">
     <h2>${suspended ? messages.account : messages.available}</h2>
     ${suspended ? html`<p class="big">${messages.isSuspended}</p>` : html`<p class="big" data-figure="available">${number(creditsLeft(account))}</p>`}
     ${stockBar(messages.available, [includedLeft, spendPurchased ? credits : 0], includedUsed)}
   </div>
   <dl class="stock-facts">
-    ${fact(html`<span class="series-1 dot">${messages.included}</span>`, html`<strong>${messages.leftOf(number(includedLeft), number(includedCredits))}</strong>`)}
-    ${fact(html`<a class="series-2 dot" href="${tools.base}/credits">${messages.purchased}</a>`, html`<strong data-figure="credits">${number(credits)}</strong>`)}
+    ${fact(html`${dot(1)}${messages.included}`, html`<strong>${messages.leftOf(number(includedLeft), number(includedCredits))}</strong>`)}
+    ${fact(html`${dot(2)}<a href="${tools.base}/credits">${messages.purchased}</a>`, html`<strong data-figure="credits">${number(credits)}</strong>`)}
     ${fact(messages.usedInPeriod, html`<strong data-figure="used">${number(used)}</strong>`)}
     ${fact(isLastPeriod ? messages.ends : messages.reset, html`<strong>${messages.resetIn(formats.duration(period.end.getTime() - Date.now()))}</strong> <time datetime="${period.end.toISOString()}">${formats.day(period.end)}</time>`)}
     ${fact(html`<a href="${tools.base}/credits">${messages.plan}</a>`, html`<strong>${messages.plans[account.plan]}</strong>`)}
@@ -92,7 +92,7 @@ function stockBar(label: string, left: number[], used: number): Html {
   const parts = left.map((part, index) => {
     const width = (part / total) * 100;
     x += width;
-    return html`<rect class="series-${index + 1}" x="${(x - width).toFixed(2)}%" width="${width.toFixed(2)}%" height="100%"/>`;
+    return html`<rect fill="var(--series-${index + 1})" x="${(x - width).toFixed(2)}%" width="${width.toFixed(2)}%" height="100%"/>`;
   });
   return html`<svg class="stock-bar" role="img" aria-label="${label}">${parts}</svg>`;
 }

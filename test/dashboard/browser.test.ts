@@ -35,7 +35,7 @@ test('sign up, create a key, use it, see the count and the plot move, revoke it,
     await page.waitForURL(dashboard());
     expect(await page.textContent('.account strong')).toBe('Oficina do Porto');
     expect(await page.locator('.plot').count()).toBe(0);
-    expect(await page.isVisible('text=No requests yet')).toBe(true);
+    expect(await page.isVisible('text=No requests on these days')).toBe(true);
 
     await page.click('text=Create an API key');
     await page.fill('#name', 'production');
@@ -229,9 +229,7 @@ test('on paper there is no navigation and no button; forced colours leave the ba
     await page.emulateMedia({ media: 'print' });
     expect(await page.locator('nav:visible, button:visible').count()).toBe(0);
     await page.emulateMedia({ media: 'screen', forcedColors: 'active' });
-    const colour = await page.evaluate(
-      `getComputedStyle(document.querySelector('.stock-bar .series-1')).fill`,
-    );
+    const colour = await page.evaluate(`getComputedStyle(document.querySelector('.stock-bar rect')).fill`);
     expect(colour).toBe('rgb(15, 122, 105)');
   }));
 
@@ -426,6 +424,6 @@ test('a site that opens it in a window gets the code there, after a redirect to 
 /** The heights of the bars that the reader sees, as multiples of the smallest. */
 async function barHeights(page: Page): Promise<number[]> {
   const heights = await page.evaluate<number[]>(`
-    [...document.querySelectorAll('#calls rect:not(.day)')].map((bar) => bar.getBoundingClientRect().height)`);
+    [...document.querySelectorAll('#calls .plot rect:not(.day)')].map((bar) => bar.getBoundingClientRect().height)`);
   return heights.map((height) => Math.round(height / Math.min(...heights)));
 }

@@ -113,7 +113,7 @@ test('a suspended account has nothing to spend and nothing to buy', async () => 
   await setSuspended(service.sql, accountId, true, 'test');
   await visitor.submit('/dashboard/sign-in', { email, password });
   const page = await visitor.get('/dashboard');
-  expect([page.textOf('.stock-row.suspended .big'), page.textOf('[data-figure=available]')]).toEqual([
+  expect([page.textOf('.figure.suspended .big'), page.textOf('[data-figure=available]')]).toEqual([
     'Suspended',
     null,
   ]);

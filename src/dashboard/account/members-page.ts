@@ -104,7 +104,6 @@ function pendingList(context: MemberContext, pending: PendingInvitation[]): Html
       button: label,
       buttonName: `${label}: ${email}`,
       look: 'small quiet',
-      isInline: true,
     });
   const columns: Column<PendingInvitation>[] = [
     [messages.email, ({ email }) => email],
@@ -137,7 +136,7 @@ function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
     return html`<p>${sentence(messages.inviteNoMail, contact && html` (${contact})`)}</p>`;
   }
   return html`
-<section class="card" aria-labelledby="invite-title">
+<section class="card narrow" aria-labelledby="invite-title">
   <h2 id="invite-title">${messages.invite}</h2>
   ${form(context, {
     username: user.email,
@@ -149,7 +148,6 @@ function inviteForm(context: MemberContext, refusal: Refusal | null): Html {
     focus: false,
     button: messages.invite,
     refusal,
-    isWide: true,
   })}
 </section>`;
 }

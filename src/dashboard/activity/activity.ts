@@ -112,7 +112,7 @@ function filterForm(
     ['yes', messages.problemsOnly],
   ];
   return html`
-<form class="inline filter calls" method="get" action="${tools.base}/activity" role="search">
+<form class="filter calls" method="get" action="${tools.base}/activity" role="search">
   ${field({ name: 'request', label: messages.requestId, type: 'search', value: request, optional: true })}
   ${field({ name: 'problems', label: messages.outcome, options: shown, value: problems })}
   ${field({ name: 'key', label: messages.key, options: [['', messages.all], ...keys], value: key })}

@@ -35,10 +35,12 @@ function limitFields(
     label: messages.keyRights,
     hint: messages.keyRightsHint,
     boxes: GROUPS.map((group) => [groupBoxOf(group), messages.rightGroups[group], isWhole(group)]),
-    folded: {
-      label: messages.singleRights,
-      boxes: RIGHTS.map((right) => [boxOf(right), messages.rights[right], has(right) && !whole.has(right)]),
-    },
+  };
+  const single: Field = {
+    name: 'single',
+    label: messages.singleRights,
+    boxes: RIGHTS.map((right) => [boxOf(right), messages.rights[right], has(right) && !whole.has(right)]),
+    isFolded: true,
   };
   const share: Field = {
     name: 'per-minute',
@@ -49,7 +51,7 @@ function limitFields(
     optional: true,
     value: String(requests_per_minute ?? ''),
   };
-  if (key?.test === true) return [share, rights];
+  if (key?.test === true) return [share, rights, single];
   return [
     {
       name: 'credits',
@@ -68,6 +70,7 @@ function limitFields(
     },
     share,
     rights,
+    single,
   ];
 }
 

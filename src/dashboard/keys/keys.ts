@@ -123,7 +123,7 @@ function filterForm(context: MemberContext, { text, state }: Required<Omit<KeyFi
   const { messages, tools } = context;
   const states = KEY_STATES.map((name): [string, string] => [name, messages.keyStates[name]]);
   return html`
-<form class="inline filter" method="get" action="${tools.base}/keys" role="search">
+<form class="filter" method="get" action="${tools.base}/keys" role="search">
   ${field({ name: 'q', label: messages.keySearch, type: 'search', value: text, optional: true })}
   ${field({ name: 'state', label: messages.keyState, options: states, value: state })}
   <button class="quiet" type="submit">${messages.filter}</button>

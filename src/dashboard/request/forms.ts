@@ -90,8 +90,8 @@ export interface Field {
   options?: [value: string, label: string][];
   /** Boxes to tick, each with a name, which is sent as `yes`. */
   boxes?: Box[];
-  /** Further boxes, folded unless one is ticked. */
-  folded?: { label: string; boxes: Box[] };
+  /** Whether the boxes are folded unless one is ticked. */
+  isFolded?: true;
   hint?: string;
   autocomplete?: string;
   maxLength?: number;
@@ -149,17 +149,19 @@ export function field(field: Field & { fault?: HtmlValue; focus?: boolean }): Ht
 </div>`;
 }
 
-function boxesOf({ name, label, hint, boxes = [], folded }: Field): Html {
-  const labels = (boxes: Box[]) =>
-    boxes.map(
-      ([box, text, isTicked]) =>
-        html`<label><input type="checkbox" name="${box}" value="yes"${isTicked && html` checked`}> ${text}</label>`,
-    );
+const isTicked = ([, , isTicked]: Box) => isTicked;
+
+function boxesOf({ name, label, hint, boxes = [], isFolded }: Field): Html {
+  const labels = boxes.map(
+    ([box, text, isTicked]) =>
+      html`<label><input type="checkbox" name="${box}" value="yes"${isTicked && html` checked`}> ${text}</label>`,
+  );
+  if (isFolded)
+    return html`<details${boxes.some(isTicked) && html` open`}><summary>${label}</summary><fieldset class="boxes" aria-label="${label}">${labels}</fieldset></details>`;
   return html`
 <fieldset class="field boxes"${hint !== undefined && html` aria-describedby="${name}-hint"`}>
   <legend>${label}</legend>
-  ${labels(boxes)}
-  ${folded !== undefined && html`<details${folded.boxes.some(([, , isTicked]) => isTicked) && html` open`}><summary>${folded.label}</summary><div class="boxes">${labels(folded.boxes)}</div></details>`}
+  ${labels}
   ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </fieldset>`;
 }
@@ -186,10 +188,6 @@ export interface Form {
   back?: string;
   /** `bad` for a button whose effect can't be undone. */
   look?: 'bad' | 'quiet' | 'small quiet';
-  /** Fields and button in one row. */
-  isInline?: boolean;
-  /** Three fields beside each other. */
-  isWide?: boolean;
 }
 
 /** A form, and above it the refusal that is about none of its fields. */
@@ -204,28 +202,22 @@ export function form(context: PageContext, options: Form): Html {
     if (type === 'password') return '';
     return refusal ? sent(name) : value;
   };
-  const asSent = (boxes: Box[]) => boxes.map(([box, label]): Box => [box, label, sent(box) === 'yes']);
-  const ticked = ({ boxes, folded }: Field): Partial<Field> =>
-    boxes && refusal
-      ? { boxes: asSent(boxes), ...(folded && { folded: { ...folded, boxes: asSent(folded.boxes) } }) }
-      : {};
+  const asSent = ([box, label]: Box): Box => [box, label, sent(box) === 'yes'];
   const filledIn = (one: Field) => ({
     ...one,
-    ...ticked(one),
+    ...(one.boxes && refusal && { boxes: one.boxes.map(asSent) }),
     value: currentValue(one),
     fault: faults[one.name],
     focus: one.name === focused,
   });
   const rest = folded?.fields.map(filledIn) ?? [];
   const isOpen = rest.some(
-    ({ fault, options, value, boxes = [], folded }) =>
-      fault ||
-      (options === undefined && value !== '') ||
-      [...boxes, ...(folded?.boxes ?? [])].some(([, , isTicked]) => isTicked),
+    ({ fault, options, value, boxes = [] }) =>
+      fault || (options === undefined && value !== '') || boxes.some(isTicked),
   );
   return html`
 ${refusal?.faults === undefined && failureNotice(refusal?.message)}
-<form${refusal != null && html` data-forget-form="${tools.base}${options.back ?? path}"`}${options.isInline && html` class="inline"`}${options.isWide && html` class="fields"`} method="post" action="${tools.base}${path}">
+<form${refusal != null && html` data-forget-form="${tools.base}${options.back ?? path}"`} method="post" action="${tools.base}${path}">
   ${tokenField(context)}
   ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
   ${username !== undefined && html`<input class="unseen" type="email" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`}

@@ -101,6 +101,10 @@ export function dateOf(formats: Formats, at: string | Date): Html {
   return html`<time datetime="${day}">${formats.date(new Date(at))}</time>`;
 }
 
+/** A square before the label of a series, in its colour of the style sheet. */
+export const dot = (series: number | string): Html =>
+  html`<svg class="dot" aria-hidden="true"><rect width="100%" height="100%" fill="var(--series-${series})"/></svg>`;
+
 export type Fact = [label: string, value: HtmlValue];
 
 /** Labelled values, one below the other. @param look a further class of the style sheet */

@@ -1,7 +1,7 @@
 import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../context.ts';
-import { type Html, type HtmlValue, html, scrollTable } from '../ui/html.ts';
+import { dot, type Html, type HtmlValue, html, scrollTable } from '../ui/html.ts';
 import { creditsOf, type DailyHistory, loadHours } from './daily-calls.ts';
 import {
   creditSeries,
@@ -27,7 +27,6 @@ export function callsSection(context: MemberContext, history: DailyHistory, rang
     menu: daysMenu(context, range, history.first),
     slots: daySlots(history, formats),
     all,
-    isOfMonth: isMonth(range),
     beside: html`<a href="${tools.base}/usage.csv?days=${range}">${messages.csv}</a>`,
   });
 }
@@ -66,8 +65,6 @@ interface Plot {
   menu?: Html;
   slots: Slot[];
   all: Series[];
-  /** Whether it is of a month, which may be over. */
-  isOfMonth?: boolean;
   /** Beside the table's folded part, such as a link to a file. */
   beside?: Html;
   /** Of the calls that a day leads to. */
@@ -77,11 +74,8 @@ interface Plot {
 /** A card with a plot, and its numbers as a table. */
 function plotCard(context: MemberContext, plot: Plot): Html {
   const { messages, formats } = context;
-  const { id, title, lead, menu, slots, all, isOfMonth, beside } = plot;
+  const { id, title, lead, menu, slots, all, beside } = plot;
   const label = messages.plotLabel(formats.number(sumOf(all)));
-  const empty = isOfMonth
-    ? html`<h3>${messages.plotNone}</h3>`
-    : html`<h3>${messages.plotEmpty}</h3><p>${messages.plotEmptyLead}</p>`;
   return html`
 <section class="card" id="${id}" aria-labelledby="${id}-title">
   <div class="heading">
@@ -93,9 +87,9 @@ function plotCard(context: MemberContext, plot: Plot): Html {
   </div>
   ${
     all.length === 0
-      ? html`<div class="empty">${empty}</div>`
+      ? html`<div class="empty"><h3>${messages.plotNone}</h3><p>${messages.plotEmptyLead}</p></div>`
       : html`
-  <ul class="legend">${all.map(({ label, colour, total }) => html`<li class="series-${colour}"><span>${label}</span> <strong>${formats.number(total)}</strong></li>`)}</ul>
+  <ul class="legend">${all.map(({ label, colour, total }) => html`<li>${dot(colour)}<span>${label}</span> <strong>${formats.number(total)}</strong></li>`)}</ul>
   ${plotSeries(all, slots, formats, label)}
   <div class="under">
     <details>

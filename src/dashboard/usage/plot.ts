@@ -69,7 +69,7 @@ export function plotSeries(all: Series[], slots: Slot[], formats: Formats, label
     let below = 0;
     const rects = parts.map(({ count, colour }) => {
       below += count;
-      return html`<rect class="series-${colour}" x="${round((index + gap) * width)}%" width="${round(width * thickness)}%" y="${y(below)}" height="${round((HEIGHT * count) / top)}"/>`;
+      return html`<rect fill="var(--series-${colour})" x="${round((index + gap) * width)}%" width="${round(width * thickness)}%" y="${y(below)}" height="${round((HEIGHT * count) / top)}"/>`;
     });
     const lines = [{ label: name, count: total }, ...parts].map(
       ({ label, count }) => `${label}: ${formats.number(count)}`,

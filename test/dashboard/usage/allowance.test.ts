@@ -41,7 +41,7 @@ test('the notice is on every page from 80% on, with a forecast, unless purchased
   await grantCredits(service.sql, accountId, { credits: 100_000 }, 'test');
   await service.sql`UPDATE balances SET used = 500, period_end = now() + interval '9 days' WHERE account_id = ${accountId}`;
   expect(await notice('/keys')).toBeNull();
-  expect((await visitor.get('/dashboard')).textOf('.stock-row.fine [data-forecast]')).toContain(
+  expect((await visitor.get('/dashboard')).textOf('.figure.fine [data-forecast]')).toContain(
     'last until the period ends',
   );
   await service.sql`UPDATE balances SET credits = 0, used = 507 WHERE account_id = ${accountId}`;
@@ -81,7 +81,7 @@ test('a Plus that ends is said to end, and not to be reset', async () => {
   const { visitor, accountId } = await createMember(service);
   const until = new Date(Date.now() + 5 * 24 * 3600 * 1000);
   await changePlan(service.sql, accountId, 'plus', { until }, 'test');
-  expect((await visitor.get('/dashboard')).textOf('.stock-row')).not.toContain('Resets');
+  expect((await visitor.get('/dashboard')).textOf('.figure')).not.toContain('Resets');
   expect((await visitor.get('/dashboard/credits')).textOf('.plans + p')).toBe(
     `Plus ends on ${formatsOf('en').end(until)}. Then the account is Free: credits a month: 500, API keys: 2. Further keys go on working.`,
   );
