@@ -4,7 +4,6 @@ import { CONNECTION_TEXTS } from './connections/connections-texts.ts';
 import { KEY_TEXTS } from './keys/keys-texts.ts';
 import { MAIL_TEXTS } from './mails/mails-texts.ts';
 import { REFERENCE_TEXTS } from './reference/reference-texts.ts';
-import { REQUEST_TEXTS } from './request/request-texts.ts';
 import { SCREEN_TEXTS } from './screen/screen-texts.ts';
 import { SIGN_IN_TEXTS } from './sign-in/sign-in-texts.ts';
 import { TRY_TEXTS } from './try/try-texts.ts';
@@ -24,7 +23,6 @@ const TEXTS = {
   ...KEY_TEXTS,
   ...MAIL_TEXTS,
   ...REFERENCE_TEXTS,
-  ...REQUEST_TEXTS,
   ...SCREEN_TEXTS,
   ...SIGN_IN_TEXTS,
   ...TRY_TEXTS,

@@ -6,7 +6,6 @@ import * as activity from './activity/activity.ts';
 import { authorize, consent } from './connections/consent.ts';
 import type { MemberContext, PageContext, PageResponse, Traits } from './context.ts';
 import * as key from './keys/key.ts';
-import * as keyChanges from './keys/key-changes.ts';
 import * as keys from './keys/keys.ts';
 import * as overview from './overview.ts';
 import * as publicPages from './reference/public.ts';
@@ -47,9 +46,9 @@ export const ROUTES: Record<string, Route> = {
   '/keys': { for: 'member', keeps: ['name', 'expires'], resends: ['name', 'expires'], ...keys.keys },
   '/keys/:id': { for: 'member', GET: key.showKey },
   '/keys/:id/end-secret': { for: 'member', ...key.endSecret },
-  '/keys/:id/rotate': { for: 'member', ...keyChanges.rotate },
-  '/keys/:id/change': { for: 'member', ...keyChanges.change },
-  '/keys/:id/revoke': { for: 'member', ...keyChanges.revoke },
+  '/keys/:id/rotate': { for: 'member', ...key.rotate },
+  '/keys/:id/change': { for: 'member', ...key.change },
+  '/keys/:id/revoke': { for: 'member', ...key.revoke },
   '/connect': { for: 'anyone', GET: authorize },
   '/connect/consent': { for: 'member', hasPassword: true, ...consent },
   '/credits': { for: 'member', GET: credits.showCredits },

@@ -6,7 +6,7 @@ import { changesOf, isFirstSending, limited, mailsOf, mailsTo } from '../auth/li
 import { tell } from '../auth/mail-text.ts';
 import { actorOf, renameAccount } from '../auth/members.ts';
 import { logOfMember } from '../auth/security-log.ts';
-import { findEmailOwner } from '../auth/sessions.ts';
+import { findOwner } from '../auth/sessions.ts';
 import type { MemberContext } from '../context.ts';
 import { TOKEN_FIELD } from '../request/csrf.ts';
 import { emailField, redirectTo } from '../request/forms.ts';
@@ -87,7 +87,7 @@ export const ownEmail = memberForm({
     const mails = [mailsTo(email, `new-email ${account.id}`), ...mailsOf(client)];
     const tooEarly = await limited(context, [changesOf(user, 'email-changed'), ...mails]);
     if (tooEarly !== null) return tooEarly;
-    const isTaken = (await findEmailOwner(tools.sql, email)) !== null;
+    const isTaken = (await findOwner(tools.sql, { email })) !== null;
     const token = await askEmailChange(tools.sql, user.id, email);
     if (isTaken) tell(context, email, 'exists', '/forgot');
     else tell(context, email, 'new-email', `/email?token=${token}`);

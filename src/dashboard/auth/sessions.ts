@@ -33,9 +33,6 @@ export async function findOwner(
   return row ?? null;
 }
 
-export const findEmailOwner = (sql: Sql, email: string): Promise<EmailOwner | null> =>
-  findOwner(sql, { email });
-
 /** Sessions of one user. A further sign-in ends the oldest. */
 const MAX_SESSIONS = 50;
 

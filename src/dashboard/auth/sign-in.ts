@@ -8,7 +8,7 @@ import { checkGuess, countAttempt, type GuessOutcome, isFirstOfLock, isFirstUse,
 import { findReader, MAILS, tell } from './mail-text.ts';
 import { recordRepeatable } from './members.ts';
 import { logOfMember, logSecurity } from './security-log.ts';
-import { findEmailOwner, keepSession } from './sessions.ts';
+import { findOwner, keepSession } from './sessions.ts';
 
 /**
  * Signs in with a password, or up to the code of a second factor. Guesses count against the email, failed ones against the
@@ -21,7 +21,7 @@ export async function signInWith(
   password: string,
 ): Promise<GuessOutcome> {
   const { tools, client } = context;
-  const member = await findEmailOwner(tools.sql, email);
+  const member = await findOwner(tools.sql, { email });
   let done = 'sign-in';
   const check = async () => {
     const answer = await tools.auth.call('/sign-in/email', { email, password }, client);

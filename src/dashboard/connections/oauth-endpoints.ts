@@ -23,8 +23,8 @@ import { countAttempt, registrationsOf, tokenFailuresOf } from '../auth/limits.t
 import type { DashboardParts } from '../context.ts';
 import { type ClientAddress, createClientAddress } from '../request/client-address.ts';
 import { readForm } from '../request/read-form.ts';
+import { type Bounds, createBounds } from '../request/request-limit.ts';
 import { clientName, isListOfTexts, isRedirect } from './client-document.ts';
-import { type Bounds, createBounds } from './oauth-bounds.ts';
 
 const AUTHORIZE_PATH = '/dashboard/connect';
 const TOKEN_PATH = '/oauth/token';

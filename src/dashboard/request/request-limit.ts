@@ -2,7 +2,7 @@ import type { RateLimiter } from '../../metering/rate-limit/bucket.ts';
 import { createGate } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';
 import type { Door } from '../context.ts';
-import { networkOf } from './client-address.ts';
+import { countedNetworks, networkOf } from './client-address.ts';
 import { PAUSE_MS } from './refusals.ts';
 
 /** Requests a minute of one member. Readers of pages need less than two a second. */
@@ -61,7 +61,7 @@ const MAX_PAUSED = 10_000;
  * The clients that were refused a moment ago. They are refused again without a question to a store, so that refusals in a crowd are cheap.
  * @param nowMs a monotonic clock, for tests
  */
-export function createPauses(nowMs = () => performance.now()) {
+function createPauses(nowMs = () => performance.now()) {
   const ends = new Map<string, number>();
   return {
     /** Milliseconds until the pause of a client ends; 0 means that it has none. */
@@ -110,5 +110,52 @@ export function createPlaces() {
       const leave = await enter(door, kind);
       return work(leave).finally(leave);
     },
+  };
+}
+
+/** Half of the dashboard's connections to Postgres, so that pages always have the others. A request is a few statements. */
+const PLACES_OF_STRANGERS = { places: 2, placesOfOne: 2, maxWaiting: 1000, maxWaitMs: 4 * SECOND };
+
+/** The bounds of a network at an endpoint. Times to wait are whole seconds, as `Retry-After` has them; 0 means that it may go on. */
+export interface Bounds {
+  /** The rest of the time to wait of an earlier refusal. No store is asked. */
+  pausedS(): number;
+  /** Takes a token. */
+  take(): Promise<number>;
+  /**
+   * Does work on Postgres in one of a few places.
+   * @throws OverloadedError when too many wait, or the place is not free in time
+   */
+  within<T>(work: () => Promise<T>): Promise<T>;
+}
+
+/**
+ * Bounds what strangers ask of Postgres and of the stores of buckets.
+ * @param nowMs a monotonic clock, for tests
+ */
+export function createBounds(rateLimiter: RateLimiter, nowMs?: () => number) {
+  const pauses = createPauses(nowMs);
+  const places = createGate(PLACES_OF_STRANGERS);
+
+  return (endpoint: string, address: string, perMinute: number): Bounds => {
+    const client = `${endpoint} ${networkOf(address)}`;
+    return {
+      pausedS: () => Math.ceil(pauses.leftMs(client) / SECOND),
+      async take() {
+        for (const { network, times } of countedNetworks(address)) {
+          const bucket = `oauth:${endpoint} ${network}`;
+          const { taken, waitUs } = await rateLimiter.take(bucket, perMinute * times);
+          if (taken) continue;
+          const waitS = Math.ceil(waitUs / (SECOND * 1000));
+          pauses.begin(client, waitS * SECOND);
+          return waitS;
+        }
+        return 0;
+      },
+      async within(work) {
+        const leave = await places.enter(client);
+        return work().finally(leave);
+      },
+    };
   };
 }

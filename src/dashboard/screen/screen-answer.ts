@@ -5,8 +5,7 @@ import type { ItemProblem } from '../../http/list-schema.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import type { MemberContext } from '../context.ts';
 import { tokenField } from '../request/forms.ts';
-import { bracketText, callProblem, kindOf } from '../try/call-problem.ts';
-import { type Cost, isPaid } from '../try/own-call.ts';
+import { bracketText, type Cost, callProblem, isPaid, kindOf } from '../try/own-call.ts';
 import {
   type Column,
   dateOf,
@@ -155,11 +154,11 @@ function datasetNotes({ messages, formats }: MemberContext, datasets: Datasets, 
 /** The outcome of a row in words. */
 function outcomeOf(context: MemberContext, { row, item, problem }: Result, cost: Cost): string {
   const { messages } = context;
-  if (item === null) return leftOutText(messages, row);
+  if (item === null) return leftOutText(context, row);
   const { found, without } = messages.screenOutcomes;
   const answered = hasDebts(item) ? found : without;
   const outcome = problem === null ? answered : failedText(context, problem, cost);
-  return row.leftOut === null ? outcome : `${outcome} (${leftOutText(messages, row)})`;
+  return row.leftOut === null ? outcome : `${outcome} (${leftOutText(context, row)})`;
 }
 
 function columnsOf(context: MemberContext, datasets: Datasets, cost: Cost): Column<Result>[] {

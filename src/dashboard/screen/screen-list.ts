@@ -2,9 +2,7 @@ import { isValidNif, normalizeNif } from '../../companies/nif.ts';
 import { UNPAID } from '../../http/api-route.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import type { MemberContext } from '../context.ts';
-import type { Messages } from '../messages.ts';
-import { itemProblem, problemLink } from '../try/call-problem.ts';
-import type { Cost } from '../try/own-call.ts';
+import { type Cost, itemProblem, problemLink } from '../try/own-call.ts';
 import { type Column, type Html, html, table } from '../ui/html.ts';
 
 export const LINE_END = /\r\n?|\n/;
@@ -101,9 +99,9 @@ export const failedCell = (context: MemberContext, kind: ProblemName, cost: Cost
   html`${failedText(context, kind, cost)} ${!isUnpaid(kind, cost) && problemLink(context, kind)}`;
 
 /** Why a row is not screened, in words. */
-export function leftOutText(messages: Messages, { leftOut, firstLine }: Row): string {
+export function leftOutText({ messages, formats }: MemberContext, { leftOut, firstLine }: Row): string {
   const text = messages.screenLeftOut[leftOut!];
-  return typeof text === 'function' ? text(String(firstLine)) : text;
+  return typeof text === 'function' ? text(formats.number(firstLine!)) : text;
 }
 
 /** Characters of a row that a table has. A file has all of them. */
@@ -133,7 +131,7 @@ export function reconciled(context: MemberContext, { rows, nifs }: NifList): Htm
   const columns: Column<Row>[] = [
     [messages.screenPasted, pastedCell],
     [messages.screenLine, ({ line }) => formats.number(line), 'amount'],
-    [messages.screenWhy, (row) => leftOutText(messages, row)],
+    [messages.screenWhy, (row) => leftOutText(context, row)],
   ];
   return html`
 <p data-rows>${messages.screenRows(formats.number(rows.length))}: ${sums.join(', ')}.</p>

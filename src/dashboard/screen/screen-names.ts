@@ -3,8 +3,7 @@ import { type Answer, responseTo } from '../../http/answer.ts';
 import { isFree } from '../../http/error-kind.ts';
 import type { ItemProblem } from '../../http/list-schema.ts';
 import type { MemberContext } from '../context.ts';
-import { callProblem, kindOf } from '../try/call-problem.ts';
-import { type Cost, isPaid, makeOwnCall } from '../try/own-call.ts';
+import { beginSending, type Cost, callProblem, isPaid, kindOf, makeOwnCall } from '../try/own-call.ts';
 import { type Column, type Html, type HtmlValue, html, table } from '../ui/html.ts';
 import {
   costText,
@@ -15,7 +14,6 @@ import {
   type Row,
   shownText,
 } from './screen-list.ts';
-import { beginSending } from './screen-once.ts';
 
 /** Names that are resolved at once: as many as POST /resolutions takes. */
 export const MAX_NAMES = 100;

@@ -4,7 +4,7 @@ import { formHandlers } from '../auth/form-page.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { failureNotice, type Refusal, refuse, tokenField } from '../request/forms.ts';
 import { memberPage } from '../request/layout.ts';
-import { callRefusal, makeOwnCall } from '../try/own-call.ts';
+import { beginSending, callRefusal, makeOwnCall } from '../try/own-call.ts';
 import { type Html, html, moreCredits } from '../ui/html.ts';
 import { type Screened, screenedList } from './screen-answer.ts';
 import { MAX_ROWS, type NifList, type Row, readNifList, reconciled } from './screen-list.ts';
@@ -21,7 +21,6 @@ import {
   triedUntil,
   withChoices,
 } from './screen-names.ts';
-import { beginSending } from './screen-once.ts';
 
 /** Companies in one list: as many as POST /debts takes. */
 const MAX_COMPANIES = 1000;

@@ -4,7 +4,7 @@ import { formHandlers } from '../auth/form-page.ts';
 import { signUpsOf } from '../auth/limits.ts';
 import { newLinkToken } from '../auth/link-token.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { findEmailOwner } from '../auth/sessions.ts';
+import { findOwner } from '../auth/sessions.ts';
 import { signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext, PageResponse } from '../context.ts';
 import {
@@ -21,7 +21,7 @@ import { cardPage } from '../request/layout.ts';
 import { isEmail } from '../request/read-form.ts';
 import { pathTo, returnPath } from '../request/return-path.ts';
 import { contactLink, type HtmlValue, html } from '../ui/html.ts';
-import { awaitedLink, awaitLink } from './awaited-link.ts';
+import { awaitedLink, awaitLink } from './links.ts';
 import { signInCode } from './second-factor.ts';
 
 /** /dashboard/sign-in: after a right password it asks for the code of a second factor. */
@@ -123,7 +123,7 @@ ${signUpForm}${conditions(context)}`;
       const fault = isTaken ? html`${messages.emailTaken} ${signIn}` : messages.emailInvalid;
       return refuse(422, { faults: { email: fault } });
     }
-    logSecurity(context, 'sign-up', tools.mailer ? null : await findEmailOwner(tools.sql, email));
+    logSecurity(context, 'sign-up', tools.mailer ? null : await findOwner(tools.sql, { email }));
     if (tools.mailer) return redirectTo(context, '/sign-up/again', [awaitLink(context, email, to)]);
     return redirectTo(context, to, answer.cookies);
   },
@@ -157,6 +157,7 @@ function conditions({ messages, tools }: PageContext): HtmlValue {
 export async function signOut(context: PageContext): Promise<PageResponse> {
   const { tools, client, session } = context;
   const answer = await tools.auth.call('/sign-out', {}, client);
-  if (session !== null) logSecurity(context, 'sign-out', await findEmailOwner(tools.sql, session.user.email));
+  if (session !== null)
+    logSecurity(context, 'sign-out', await findOwner(tools.sql, { email: session.user.email }));
   return redirectTo(context, '/sign-in?done=out', answer.cookies);
 }

@@ -1,3 +1,4 @@
+import { DAY } from '../../platform/units.ts';
 import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
 import { acceptInvitation, findInvitation } from '../account/invitations.ts';
 import { formHandlers } from '../auth/form-page.ts';
@@ -5,9 +6,10 @@ import { forgetGuesses, mailsOf } from '../auth/limits.ts';
 import { linkTokenOf } from '../auth/link-token.ts';
 import { findReader, MAILS, tell } from '../auth/mail-text.ts';
 import { logSecurity } from '../auth/security-log.ts';
-import { findEmailOwner } from '../auth/sessions.ts';
+import { findOwner } from '../auth/sessions.ts';
 import { passwordChanged, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext, PageResponse } from '../context.ts';
+import { cookieScopeOf, readCookie, writeCookie } from '../request/cookies.ts';
 import {
   type Checked,
   emailField,
@@ -21,8 +23,9 @@ import {
   refuse,
 } from '../request/forms.ts';
 import { cardPage, messagePage } from '../request/layout.ts';
+import { isEmail } from '../request/read-form.ts';
+import { returnPath } from '../request/return-path.ts';
 import { contactLink, contactText, type HtmlValue, html } from '../ui/html.ts';
-import { awaitedLink } from './awaited-link.ts';
 
 /** /dashboard/forgot: answers alike whether or not there is such a user. */
 export const forgot = formHandlers({
@@ -100,7 +103,7 @@ export const invitation = linkPage('invitation', {
     const email = await acceptInvitation(tools.sql, token, userName ?? sent('name').trim(), passwordHash);
     // Another request was faster: the page says which.
     if (email === null) return redirectTo(context, `/invitation?token=${token}`);
-    logSecurity(context, 'invitation accepted', await findEmailOwner(tools.sql, email));
+    logSecurity(context, 'invitation accepted', await findOwner(tools.sql, { email }));
     if (userName !== null) tell(context, email, 'password-changed', '/forgot');
     return signInBehind(context, email, password, '');
   },
@@ -206,4 +209,24 @@ function invalidLink(context: PageContext, kind: LinkKind): PageResponse {
   const page = { title: messages.linkInvalid, lead: messages.linkInvalidLead, status: 404 };
   const signIn = html`<a href="${tools.base}/sign-in">${messages.signIn}</a>`;
   return cardPage(context, { ...page, body: ways[kind], after: session === null && signIn });
+}
+
+const AWAITED_COOKIE = 'dashboard.sign_up';
+/** Longer than the hour of a link, because a link can be sent again. */
+const AWAITED_MS = 1 * DAY;
+
+/**
+ * The cookie of a browser that has signed up, for the pages until the link is opened: the email, and the page that was asked for before the
+ * sign-up. It proves nothing.
+ */
+export function awaitLink({ tools }: PageContext, email: string, to: string): string {
+  const value = [email, to].map((text) => Buffer.from(text).toString('base64url')).join('.');
+  return writeCookie(AWAITED_COOKIE, value, cookieScopeOf(tools), AWAITED_MS);
+}
+
+/** Reads the cookie of {@link awaitLink}. An `email` of `null` means that there is none, and a `to` of '' means the overview. */
+export function awaitedLink({ request }: PageContext): { email: string | null; to: string } {
+  const parts = readCookie(request.headers.get('cookie'), AWAITED_COOKIE).split('.');
+  const [email = '', to = ''] = parts.map((part) => Buffer.from(part, 'base64url').toString());
+  return { email: isEmail(email) ? email : null, to: returnPath(to) };
 }

@@ -25,8 +25,7 @@ import {
   moreCredits,
   table,
 } from '../ui/html.ts';
-import { bracketText, callProblem } from './call-problem.ts';
-import { type Cost, callRefusal, makeOwnCall } from './own-call.ts';
+import { bracketText, type Cost, callProblem, callRefusal, makeOwnCall } from './own-call.ts';
 
 const MAX_QUERY = 500;
 

@@ -1,8 +1,8 @@
 /** Requests of strangers to the endpoints of clients: little of them is parsed, and few of them ask Postgres. */
 import { afterAll, expect, test } from 'bun:test';
-import { createBounds } from '../../../src/dashboard/connections/oauth-bounds.ts';
 import { connectionRoutes } from '../../../src/dashboard/connections/oauth-endpoints.ts';
 import type { DashboardParts } from '../../../src/dashboard/context.ts';
+import { createBounds } from '../../../src/dashboard/request/request-limit.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { KIB } from '../../../src/platform/units.ts';
