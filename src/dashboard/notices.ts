@@ -84,7 +84,8 @@ interface EndingKey {
  * An account can have very many keys that end soon, have ended, or are refused. So each part is bounded.
  */
 async function keyNotices(context: MemberContext): Promise<Notice[]> {
-  const { sql } = context.tools;
+  const { messages, formats, tools } = context;
+  const { sql } = tools;
   const keys = await sql<EndingKey[]>`
     WITH soon AS (
       SELECT id FROM api_keys
@@ -105,13 +106,11 @@ async function keyNotices(context: MemberContext): Promise<Notice[]> {
   const { ended = [], soon = [] } = Object.groupBy(keys, ({ hasEnded }) => (hasEnded ? 'ended' : 'soon'));
   const some = [...(soon.length === 1 ? soon : []), ...ended.slice(0, MAX_KEYS)];
   const notices = some.map((key) => keyNotice(context, key));
-  return soon.length > 1 ? [soonNotice(context, soon.length), ...notices] : notices;
-}
-
-/** One notice for all keys that end soon. */
-function soonNotice({ messages, tools, formats }: MemberContext, count: number): Notice {
+  if (soon.length <= 1) return notices;
+  // Several that end soon have one notice.
+  const lead = messages.keysEndSoon(formats.number(soon.length));
   const remedy = html`<a href="${tools.base}/keys?state=ending">${messages.openKeys}</a>`;
-  return { look: 'warn', about: 'keys', lead: messages.keysEndSoon(formats.number(count)), remedy };
+  return [{ look: 'warn', about: 'keys', lead, remedy }, ...notices];
 }
 
 function keyNotice({ messages, tools, formats }: MemberContext, key: EndingKey): Notice {

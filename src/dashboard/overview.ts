@@ -4,11 +4,9 @@ import type { MemberContext, PageResponse } from './context.ts';
 import { curl, EXAMPLE_QUERY } from './reference/code-samples.ts';
 import { memberPage } from './request/layout.ts';
 import { copyable, dot, type Html, type HtmlValue, html } from './ui/html.ts';
-import { filled } from './ui/states.ts';
 import { atZero, readAllowance } from './usage/allowance.ts';
 import { callsSection } from './usage/calls.ts';
-import { loadDailyCalls } from './usage/daily-calls.ts';
-import { rangeOf } from './usage/range.ts';
+import { loadDailyCalls, rangeOf } from './usage/daily-calls.ts';
 
 /** GET /dashboard: the credits that are left, keys, plan, the latest problems, and the credits a day. */
 export async function showOverview(context: MemberContext): Promise<PageResponse> {
@@ -37,7 +35,6 @@ function firstSteps({ messages, tools, account }: MemberContext): Html {
   return html`
 <section class="card steps" aria-labelledby="steps-title">
   <h2 id="steps-title">${messages.startTitle}</h2>
-  <p>${filled(messages.states.firstRequests)}</p>
   <ol>
     ${step(html`<a href="${tools.base}/keys">${messages.startKey}</a>`, messages.startKeyLead, account.keys > 0)}
     ${step(html`<a href="${tools.base}/try">${messages.startCall}</a>`, messages.startCallLead)}

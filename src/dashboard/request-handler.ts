@@ -31,8 +31,8 @@ import { pageWithText, pathBelow, returnPath, signInAddress } from './request/re
 import { type MemberRoute, ROUTES, type Route } from './routes.ts';
 import { formatsOf, languageOf, preferredLanguage } from './ui/language.ts';
 
-const SESSION_TIMEOUT_MS = 3 * SECOND;
-const ACCOUNT_TIMEOUT_MS = 3 * SECOND;
+/** The bound of reading a session, and of reading its account. */
+const READ_TIMEOUT_MS = 3 * SECOND;
 /** The bound of a page, except `Try it`, whose call has the API's own limits. */
 const PAGE_TIMEOUT_MS = 10 * SECOND;
 const WAITING_TIMEOUT_MS = 20 * SECOND;
@@ -152,7 +152,7 @@ export function createRequestHandler(tools: Tools) {
     const { request, client, cookies } = visit;
     client.cookie = pickCookies(request.headers.get('cookie'), tools.auth.cookieNames);
     const reading = tools.auth.session(client.cookie);
-    const { session, cookies: prolonging } = await withTimeout(reading, SESSION_TIMEOUT_MS, 'Postgres');
+    const { session, cookies: prolonging } = await withTimeout(reading, READ_TIMEOUT_MS, 'Postgres');
     visit.session = session;
     cookies.push(...prolonging);
     if (session !== null && session.user.id !== client.knownUser) {
@@ -248,7 +248,7 @@ export function createRequestHandler(tools: Tools) {
   ) {
     const { user } = context.session;
     const opening = accountOf(tools.sql, user, context.messages.language);
-    const { accountId, ...membership } = await withTimeout(opening, ACCOUNT_TIMEOUT_MS, 'Postgres');
+    const { accountId, ...membership } = await withTimeout(opening, READ_TIMEOUT_MS, 'Postgres');
     context.trace.account = accountId;
     const account = await tools.readAccount(accountId);
     const member: MemberContext = { ...context, ...membership, user, account };
@@ -307,6 +307,6 @@ async function signInFirst(context: PageContext, route: Route): Promise<PageResp
   // Most forms are on a page with the form's own path.
   const address = signInAddress(tools.base, route.GET ? pageWithText(path, form, route) : '');
   const reading = suspensionOfBrowser(context);
-  const reason = await withTimeout(reading, ACCOUNT_TIMEOUT_MS, 'Postgres').catch(() => null);
+  const reason = await withTimeout(reading, READ_TIMEOUT_MS, 'Postgres').catch(() => null);
   return signedOutPage(context, address, reason);
 }

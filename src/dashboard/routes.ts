@@ -1,6 +1,6 @@
 import * as accountData from './account/account-data.ts';
+import { ownEmail } from './account/email-change.ts';
 import * as members from './account/members-page.ts';
-import * as profile from './account/profile.ts';
 import * as settings from './account/settings.ts';
 import * as activity from './activity/activity.ts';
 import { authorize, consent } from './connections/consent.ts';
@@ -57,8 +57,8 @@ export const ROUTES: Record<string, Route> = {
   '/screen': { for: 'member', hasList: true, resends: ['list', 'price'], ...screen.screen },
   '/reference': { for: 'member', GET: publicPages.showReference },
   '/settings': { for: 'member', hasPassword: true, ...settings.settings },
-  '/settings/name': { for: 'member', ...profile.names },
-  '/settings/email': { for: 'member', hasPassword: true, ...profile.ownEmail },
+  '/settings/name': { for: 'member', ...settings.names },
+  '/settings/email': { for: 'member', hasPassword: true, ...ownEmail },
   '/settings/second-factor': { for: 'member', hasPassword: true, ...secondFactor.secondFactor },
   '/settings/second-factor/confirm': { for: 'member', POST: secondFactor.confirmation.POST },
   '/settings/second-factor/codes': { for: 'member', hasPassword: true, ...secondFactor.newBackupCodes },

@@ -74,8 +74,7 @@ test('sign up, create a key, use it, see the count and the plot move, revoke it,
     await page.click('main a:has-text("Revoke")');
     expect(await page.textContent('main h1')).toBe('Revoke “production”?');
     await page.click('text=Revoke this key');
-    await page.waitForSelector('text=The key is revoked.');
-    expect(await page.evaluate<boolean>(`document.activeElement.matches('.notice.good')`)).toBe(true);
+    await page.waitForSelector('.notice.good:focus:has-text("The key is revoked.")');
     await inspect(page);
     await until('the refusal', async () => (await statusOf('/usage', secret)) === 401);
 
@@ -125,7 +124,7 @@ test('each question before what can not be undone has the focus on its title; Es
       await page.goto(dashboard(path));
       if ((await page.locator('button.bad').count()) === 0) continue;
       asked.push(route);
-      expect([route, await page.evaluate<string>('document.activeElement.localName')]).toEqual([route, 'h1']);
+      await page.waitForSelector('main h1:focus');
       const back = await page.getAttribute('main .actions a', 'href');
       await page.keyboard.press('Escape');
       await page.waitForURL(service.baseUrl + back);
@@ -138,7 +137,7 @@ test('each question before what can not be undone has the focus on its title; Es
     ]);
   }));
 
-test('a second export within a minute is a page that says how long to wait, and leads to the export again', () =>
+test('a second export within a minute is a page that says why and how long to wait, and leads to the export again', () =>
   inBrowser({}, async (page) => {
     await enter(page.context());
     for (const path of ['/settings', '/settings/delete']) {
@@ -149,7 +148,9 @@ test('a second export within a minute is a page that says how long to wait, and 
         expect(download.suggestedFilename()).toBe('account.json');
       }
       await ask();
-      await page.waitForSelector('text=Too many attempts. Try again in 1 minute.');
+      await page.waitForSelector(
+        'text=The data can be downloaded once a minute. Wait a minute, and try again.',
+      );
       expect(await page.getAttribute('a:text("Try again")', 'href')).toBe('/dashboard/settings/account.json');
     }
   }));

@@ -59,7 +59,6 @@ const UNAUTHORIZED = { problem: 'unauthorized' } as const;
 const NO_CREDITS = { mail: { mail: 'usage 100%' }, problem: { problem: 'monthly-quota-exceeded' } } as const;
 
 const STATES: Record<State, Record<Place, Shown>> = {
-  firstRequests: { ...CARD, mail: unsaid('the first mail confirms the address') },
   low: { ...NOTICE, mail: { mail: 'usage 80%' } },
   beyond: { ...NOTICE, mail: { mail: 'usage 100%' } },
   purchasedOnly: { ...CARD, mail: { mail: 'usage 100%' } },
@@ -112,7 +111,6 @@ const setUsed = (accountId: string, used: number) =>
 
 /** Makes a state. A function that it returns ends it. */
 const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
-  firstRequests: async () => {},
   low: ({ accountId }) => setUsed(accountId, 400),
   async beyond({ accountId }) {
     await grantCredits(sql, accountId, { credits: 7 }, 'test');

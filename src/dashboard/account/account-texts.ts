@@ -49,6 +49,8 @@ export const ACCOUNT_TEXTS = {
   dataTitle: ['Your data', 'Os seus dados'],
   accountHistory: ['Account history', 'Histórico da conta'],
   exportAccount: ['Download the data of this account (JSON)', 'Descarregar os dados desta conta (JSON)'],
+  exportedNow: `The data can be downloaded once a minute. Wait a minute, and try again.
+    Os dados podem ser descarregados uma vez por minuto. Espere um minuto e tente de novo.`,
   deleteAccount: ['Delete this account', 'Eliminar esta conta'],
   deleteTitle: ['Delete “{name}”?', 'Eliminar “{name}”?'],
   deleteLead: `Its keys are refused within 5 seconds. Members and names are removed. This can’t be undone.

@@ -2,8 +2,54 @@ import { recordEvent } from '../../metering/accounts/events.ts';
 import { codeOf } from '../../platform/errors.ts';
 import { type Sql, UNIQUE_VIOLATION } from '../../platform/postgres/connect.ts';
 import { HOUR, SECOND } from '../../platform/units.ts';
-import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
-import { actorOf } from '../auth/members.ts';
+import { hashOfToken, newLinkToken } from '../auth/codes.ts';
+import { memberForm } from '../auth/form-page.ts';
+import { changesOf, isFirstSending, limited, mailsOf, mailsTo } from '../auth/limits.ts';
+import { tell } from '../auth/mail-text.ts';
+import { actorOf, logOfMember } from '../auth/members.ts';
+import { findOwner } from '../auth/sessions.ts';
+import { TOKEN_FIELD } from '../request/csrf.ts';
+import { emailField, redirectTo } from '../request/forms.ts';
+import { messagePage } from '../request/layout.ts';
+import { contactLink, html } from '../ui/html.ts';
+
+/**
+ * /dashboard/settings/email: sends a link to the new address. The answer does not tell whether another user has it. The
+ * present address gets a warning: a new password ends the change.
+ */
+export const ownEmail = memberForm({
+  password: true,
+  page(context) {
+    const { messages, tools, user } = context;
+    const title = messages.changeEmail;
+    const lead = html`<p>${messages.signedInAs} <strong class="email">${user.email}</strong></p>`;
+    const operator = html`${messages.changeEmailNoMail} ${contactLink(context)}`;
+    if (!tools.mailer) return messagePage(context, 200, title, operator);
+    const fields = [{ ...emailField(messages.newEmail, 'email'), hint: messages.newEmailHint }];
+    return { title, lead, fields, button: messages.sendLink, cancel: '/settings' };
+  },
+  checks: ['email'],
+  faults: ({ sent, user, messages }) => ({
+    email: sent('email').trim().toLowerCase() === user.email && messages.emailSame,
+  }),
+  async submit(context) {
+    const { tools, messages, sent, client, account, user } = context;
+    if (!tools.mailer) return messagePage(context, 403, messages.changeEmail, messages.changeEmailNoMail);
+    const email = sent('email').trim().toLowerCase();
+    const done = redirectTo(context, '/settings?done=email');
+    if (!(await isFirstSending(tools.sql, sent(TOKEN_FIELD)))) return done;
+    const mails = [mailsTo(email, `new-email ${account.id}`), ...mailsOf(client)];
+    const tooEarly = await limited(context, [changesOf(user, 'email-changed'), ...mails]);
+    if (tooEarly !== null) return tooEarly;
+    const isTaken = (await findOwner(tools.sql, { email })) !== null;
+    const token = await askEmailChange(tools.sql, user.id, email);
+    if (isTaken) tell(context, email, 'exists', '/forgot');
+    else tell(context, email, 'new-email', `/email?token=${token}`);
+    tell(context, user.email, 'change-asked', '/settings');
+    logOfMember(context, 'email change asked');
+    return done;
+  },
+});
 
 const LIFE_MS = 1 * HOUR;
 

@@ -5,7 +5,7 @@ import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { RefusedError } from '../../platform/errors.ts';
 import { only } from '../../platform/postgres/answer.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
-import { hashOfToken, newLinkToken } from '../auth/link-token.ts';
+import { hashOfToken, newLinkToken } from '../auth/codes.ts';
 import { MAILS, type Mail, type Reader } from '../auth/mail-text.ts';
 import { actorOf, type Role } from '../auth/members.ts';
 import type { Language } from '../ui/language.ts';

@@ -30,8 +30,6 @@ import {
 
 /** Commands about the members of an account, their invitations and its suspension (docs/commands.md). */
 export function memberCommands(program: Command): void {
-  const ofAccount = (name: string, does: string, example?: string) =>
-    accountCommand(program, name, does, example);
   const ofEmail = (name: string, does: string, whose: string, note = '') =>
     accountCommand(program, name, does, ' --email maria@example.com', note).requiredOption(
       '--email <address>',
@@ -66,7 +64,7 @@ reset, and with --role owner a promotion; without --role a member keeps theirs.`
   );
 
   defineList<PendingInvitation>(
-    ofAccount('invitations', 'invitations that nobody has accepted yet'),
+    accountCommand(program, 'invitations', 'invitations that nobody has accepted yet'),
     '[{email, role, actor, created, expires}]',
     async function* ({ sql }, id: string) {
       yield await listInvitations(sql, id);
@@ -98,7 +96,7 @@ Without a pending invitation it is refused.`,
   );
 
   defineList<Omit<AccountMember, 'id' | 'emailVerified' | 'language'>>(
-    ofAccount('members', 'the members of an account, since when, and their last sign-in'),
+    accountCommand(program, 'members', 'the members of an account, since when, and their last sign-in'),
     '[{email, name, role, since, lastSignIn, secondFactor}]',
     async function* ({ sql }, id: string) {
       await requireAccount(sql, id);
@@ -159,7 +157,8 @@ A member without a second factor is refused.`,
   );
 
   defineCommand(
-    ofAccount(
+    accountCommand(
+      program,
       'suspend',
       "answer 401 to the account's keys, end its members' sessions, and tell them by mail",
       ' --reason "Invoice 17 is overdue"',
@@ -182,7 +181,7 @@ The reason is in the dashboard, on its sign-in page in a member's browser, and i
   );
 
   defineCommand(
-    ofAccount('resume', "let the account's keys work again"),
+    accountCommand(program, 'resume', "let the account's keys work again"),
     '{id, suspended}',
     async ({ sql, actor }, id: string) => {
       await setSuspended(sql, id, false, actor);

@@ -1,7 +1,13 @@
 import { formHandlers, memberForm } from '../auth/form-page.ts';
 import { changesOf, limited, mailsTo } from '../auth/limits.ts';
-import { type AccountMember, actorOf, changeMember, listMembers } from '../auth/members.ts';
-import { logOfMember, logSecurity } from '../auth/security-log.ts';
+import {
+  type AccountMember,
+  actorOf,
+  changeMember,
+  listMembers,
+  logOfMember,
+  logSecurity,
+} from '../auth/members.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';

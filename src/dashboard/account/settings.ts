@@ -1,6 +1,9 @@
-import { formHandlers } from '../auth/form-page.ts';
-import { recordRepeatable } from '../auth/members.ts';
-import { logOfMember } from '../auth/security-log.ts';
+import { lockAccount } from '../../metering/accounts/account-store.ts';
+import { recordEvent } from '../../metering/accounts/events.ts';
+import { isName } from '../../platform/names.ts';
+import { formHandlers, memberForm } from '../auth/form-page.ts';
+import { changesOf } from '../auth/limits.ts';
+import { actorOf, logOfMember, recordRepeatable, renameAccount } from '../auth/members.ts';
 import { passwordChanged, presentRefusal, sentPassword } from '../auth/sign-in.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { networkOf } from '../request/client-address.ts';
@@ -105,6 +108,51 @@ async function sessionsCard(context: MemberContext): Promise<Html> {
   ${table(columns, sessions)}
   ${sessions.length > 1 && form(context, { path: '/settings/sessions', button: messages.endSessions, look: 'quiet' })}
 </section>`;
+}
+
+/** /dashboard/settings/name: the member's name, and for owners that of the account. */
+export const names = memberForm({
+  page({ messages, user, account, role }) {
+    const own = { name: 'name', label: messages.name, value: user.name, hint: messages.nameHint };
+    const ofAccount = { label: messages.account, value: account.name, hint: messages.accountNameHint };
+    const fields = [
+      { ...own, autocomplete: 'organization' },
+      ...(role === 'owner' ? [{ name: 'account', ...ofAccount }] : []),
+    ];
+    const title = messages.changeName;
+    return { title, fields, button: messages.save, cancel: '/settings' };
+  },
+  checks: ['name'],
+  faults(context) {
+    const { account } = newNames(context);
+    return { account: account !== undefined && !isName(account) && context.messages.nameInvalid };
+  },
+  limit(context) {
+    const { name, account } = newNames(context);
+    const kinds = [name !== undefined && 'name-changed', account !== undefined && 'account-renamed'] as const;
+    return kinds.filter((kind) => kind !== false).map((kind) => changesOf(context.user, kind));
+  },
+  async submit(context) {
+    const { tools, user, account } = context;
+    const { name, account: accountName } = newNames(context);
+    if (name !== undefined)
+      await tools.sql.begin(async (sql) => {
+        await lockAccount(sql, account.id);
+        await sql`UPDATE dashboard_users SET "name" = ${name}, "updatedAt" = now() WHERE "id" = ${user.id}`;
+        await recordEvent(sql, account.id, { kind: 'name-changed', actor: actorOf(user) });
+      });
+    if (accountName !== undefined) await renameAccount(tools.sql, account.id, accountName, actorOf(user));
+    return redirectTo(context, '/settings?done=saved');
+  },
+});
+
+/** The names of a sent form that are not those that stand. */
+function newNames({ sent, user, account, role }: MemberContext): { name?: string; account?: string } {
+  const [name, ofAccount] = [sent('name').trim(), sent('account').trim()];
+  return {
+    ...(name !== user.name && { name }),
+    ...(role === 'owner' && ofAccount !== account.name && { account: ofAccount }),
+  };
 }
 
 /** POST /dashboard/settings/sessions: signs the member out everywhere else. */

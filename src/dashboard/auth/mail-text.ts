@@ -53,8 +53,8 @@ const timedMail =
     write: (messages, { instant }) => [messages[subject], messages[lead](instant(expires)), url],
   });
 
-/** Every mail that is sent for a request or a command, by its values. */
-export const MAILS = {
+/** The mails that have one link and no other value. */
+const LINK_MAILS = {
   confirm: linkMail('stranger', 'confirmTitle', 'mailConfirm', 'mailIgnore'),
   /** Answers a sign-up, or a change of email, with the email of an existing user. */
   exists: linkMail('member', 'mailExistsSubject', 'mailExists', 'mailIgnore'),
@@ -68,6 +68,11 @@ export const MAILS = {
   'second-factor-off': linkMail('member', 'mailSecondFactorOffSubject', 'mailNotYou'),
   'second-factor-reset': linkMail('member', 'mailSecondFactorOffSubject', 'mailSecondFactorReset'),
   'backup-codes': linkMail('member', 'mailBackupCodesSubject', 'mailNotYou'),
+};
+
+/** Every mail that is sent for a request or a command, by its values. */
+export const MAILS = {
+  ...LINK_MAILS,
   /** An operator's link for a member, which is the reset of a service without mail. */
   'new-password': timedMail('resetTitle', 'mailNewPassword'),
   /** To a user whose password somebody knows who guesses codes of the second factor. */
@@ -159,14 +164,13 @@ export async function findReader(sql: Sql, email: string, language: Language): P
   return { to: email, language: member.language ?? language, account: { name, isSuspended } };
 }
 
-/** The mails that have one link and no other value. */
-type LinkMail = Exclude<
-  keyof typeof MAILS,
-  'new-password' | 'code-lock' | 'connected' | 'suspended' | 'deleted' | 'invitation'
->;
-
 /** Mails a user a link in the background, in the language of their latest visit. @param path below the dashboard */
-export function tell({ tools, messages }: PageContext, email: string, mail: LinkMail, path: string): void {
+export function tell(
+  { tools, messages }: PageContext,
+  email: string,
+  mail: keyof typeof LINK_MAILS,
+  path: string,
+): void {
   const url = `${tools.publicUrl}/dashboard${path}`;
   void tools.mailer?.send(MAILS[mail]({ url }), findReader(tools.sql, email, messages.language));
 }

@@ -3,7 +3,7 @@ import { type Actor, isClient, isMember, recordEvent } from '../../metering/acco
 import { lockForOwner } from '../../metering/accounts/rights.ts';
 import { lockConnections } from '../../metering/connections/connection-store.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
-import type { MemberContext, User } from '../context.ts';
+import type { MemberContext, PageContext, User } from '../context.ts';
 import type { Language } from '../ui/language.ts';
 import { changesOf, countAttempt } from './limits.ts';
 
@@ -157,7 +157,7 @@ export async function recordSignIn(sql: Sql, userId: string): Promise<void> {
 
 /**
  * Writes a row of the ledger for a change that a member can repeat. Rows are kept, so there are at most 20 of a kind a day. The
- * log has each change (security-log.ts).
+ * log has each change, too.
  */
 export async function recordRepeatable(
   sql: Sql,
@@ -188,4 +188,34 @@ export async function actorNames(context: MemberContext): Promise<(actor: Actor)
     if (isClient(actor)) return actor.replace('client:', '');
     return isMember(actor) ? (emails.get(actor) ?? messages.byMember) : messages.byOperator;
   };
+}
+
+/** Of the log. Written into each line, because a line holds an address (docs/data-protection.md). */
+const KEEP_DAYS = 30;
+
+/**
+ * Logs an event that shows how an account was broken into (ASVS 7.1.3, 7.2.1), with the visitor's address. It never holds an email, a
+ * password or a token.
+ */
+export function logSecurity(
+  { tools, client, trace }: PageContext,
+  event: string,
+  member: { userId: string; accountId: string | null } | null,
+): void {
+  tools.log.info(
+    {
+      event,
+      address: client.address,
+      requestId: trace.requestId,
+      ...(member !== null && { member: member.userId }),
+      ...(member?.accountId != null && { account: member.accountId }),
+      keepDays: KEEP_DAYS,
+    },
+    'security',
+  );
+}
+
+/** Logs an event of a signed-in member. */
+export function logOfMember(context: MemberContext, event: string): void {
+  logSecurity(context, event, { userId: context.user.id, accountId: context.account.id });
 }

@@ -6,8 +6,7 @@ import { PASSWORD } from '../request/passwords.ts';
 import { readCode } from './codes.ts';
 import { checkGuess, countAttempt, type GuessOutcome, isFirstOfLock, isFirstUse, mailsOf } from './limits.ts';
 import { findReader, MAILS, tell } from './mail-text.ts';
-import { recordRepeatable } from './members.ts';
-import { logOfMember, logSecurity } from './security-log.ts';
+import { logOfMember, logSecurity, recordRepeatable } from './members.ts';
 import { findOwner, keepSession } from './sessions.ts';
 
 /**

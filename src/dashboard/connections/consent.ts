@@ -26,7 +26,7 @@ import { SECOND } from '../../platform/units.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { changesOf, clientsOf, connectsOf, limited } from '../auth/limits.ts';
 import { findReader, MAILS } from '../auth/mail-text.ts';
-import { logOfMember } from '../auth/security-log.ts';
+import { logOfMember } from '../auth/members.ts';
 import { presentRefusal } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext, PageResponse } from '../context.ts';
 import { connectionFields, sentConnectionLimits } from '../keys/key-limits.ts';

@@ -122,7 +122,7 @@ function waysIn(context: LayoutContext): HtmlValue {
 function frontPage(context: LayoutContext, document: OpenApi): PageResponse {
   const { messages } = context;
   const body = html`
-<div class="front">
+<div class="front halves">
   <div>
     <h1>${messages.frontTitle}</h1>
     <p class="lead">${messages.aboutLead}</p>

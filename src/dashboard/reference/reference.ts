@@ -108,7 +108,7 @@ function endpoint(messages: Messages, base: string, operation: Endpoint): Html {
     ),
   );
   return html`
-<section class="card endpoint" aria-labelledby="${operationId}">
+<section class="card halves" aria-labelledby="${operationId}">
   <div>
     <h2 id="${operationId}">${summary}</h2>
     <p><code>${method} ${new URL(base).pathname + path}</code> <span class="badge">${cost}</span></p>

@@ -112,13 +112,14 @@ export function formPage(context: MemberContext, page: FormPage): Promise<PageRe
   const { title, lead, refusal, fields = [], look } = page;
   const focus = page.focus !== false && look !== 'bad' && fields.length > 0;
   const isOnTitle = !focus && refusal?.faults === undefined;
+  return sheet(context, { title, ...refusal }, html`${lead}${form(context, { ...page, focus })}`, isOnTitle);
+}
+
+/** A page of a member that is one card. */
+export function sheet(context: MemberContext, page: PageOptions, content: Html, isOnTitle = false) {
   const body = html`
-<section class="card sheet narrow">
-  <h1${isOnTitle && html` tabindex="-1" autofocus`}>${title}</h1>
-  ${lead}
-  ${form(context, { ...page, focus })}
-</section>`;
-  return memberPage(context, { title, body, ...refusal });
+<section class="card sheet narrow"><h1${isOnTitle && html` tabindex="-1" autofocus`}>${page.title}</h1>${content}</section>`;
+  return memberPage(context, { ...page, body });
 }
 
 /** The success message of a form. Only the form's own redirect shows it, so a crafted link can't show another message. */

@@ -117,17 +117,7 @@ export function createPlaces() {
 const PLACES_OF_STRANGERS = { places: 2, placesOfOne: 2, maxWaiting: 1000, maxWaitMs: 4 * SECOND };
 
 /** The bounds of a network at an endpoint. Times to wait are whole seconds, as `Retry-After` has them; 0 means that it may go on. */
-export interface Bounds {
-  /** The rest of the time to wait of an earlier refusal. No store is asked. */
-  pausedS(): number;
-  /** Takes a token. */
-  take(): Promise<number>;
-  /**
-   * Does work on Postgres in one of a few places.
-   * @throws OverloadedError when too many wait, or the place is not free in time
-   */
-  within<T>(work: () => Promise<T>): Promise<T>;
-}
+export type Bounds = ReturnType<ReturnType<typeof createBounds>>;
 
 /**
  * Bounds what strangers ask of Postgres and of the stores of buckets.
@@ -137,11 +127,13 @@ export function createBounds(rateLimiter: RateLimiter, nowMs?: () => number) {
   const pauses = createPauses(nowMs);
   const places = createGate(PLACES_OF_STRANGERS);
 
-  return (endpoint: string, address: string, perMinute: number): Bounds => {
+  return (endpoint: string, address: string, perMinute: number) => {
     const client = `${endpoint} ${networkOf(address)}`;
     return {
+      /** The rest of the time to wait of an earlier refusal. No store is asked. */
       pausedS: () => Math.ceil(pauses.leftMs(client) / SECOND),
-      async take() {
+      /** Takes a token. */
+      async take(): Promise<number> {
         for (const { network, times } of countedNetworks(address)) {
           const bucket = `oauth:${endpoint} ${network}`;
           const { taken, waitUs } = await rateLimiter.take(bucket, perMinute * times);
@@ -152,7 +144,11 @@ export function createBounds(rateLimiter: RateLimiter, nowMs?: () => number) {
         }
         return 0;
       },
-      async within(work) {
+      /**
+       * Does work on Postgres in one of a few places.
+       * @throws OverloadedError when too many wait, or the place is not free in time
+       */
+      async within<T>(work: () => Promise<T>): Promise<T> {
         const leave = await places.enter(client);
         return work().finally(leave);
       },

@@ -1,9 +1,9 @@
 import { readPlan } from '../../metering/accounts/plan.ts';
 import { suspensionOfBrowser } from '../account/suspension-text.ts';
+import { newLinkToken } from '../auth/codes.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { signUpsOf } from '../auth/limits.ts';
-import { newLinkToken } from '../auth/link-token.ts';
-import { logSecurity } from '../auth/security-log.ts';
+import { logSecurity } from '../auth/members.ts';
 import { findOwner } from '../auth/sessions.ts';
 import { signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext, PageResponse } from '../context.ts';

@@ -1,11 +1,11 @@
 import { DAY } from '../../platform/units.ts';
 import { confirmEmailChange, findEmailChange } from '../account/email-change.ts';
 import { acceptInvitation, findInvitation } from '../account/invitations.ts';
+import { linkTokenOf } from '../auth/codes.ts';
 import { formHandlers } from '../auth/form-page.ts';
 import { forgetGuesses, mailsOf } from '../auth/limits.ts';
-import { linkTokenOf } from '../auth/link-token.ts';
 import { findReader, MAILS, tell } from '../auth/mail-text.ts';
-import { logSecurity } from '../auth/security-log.ts';
+import { logSecurity } from '../auth/members.ts';
 import { findOwner } from '../auth/sessions.ts';
 import { passwordChanged, signInWith, withConstantTime } from '../auth/sign-in.ts';
 import type { PageContext, PageResponse } from '../context.ts';

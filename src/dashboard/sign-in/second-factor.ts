@@ -3,13 +3,12 @@ import { readCode } from '../auth/codes.ts';
 import { formHandlers, memberForm } from '../auth/form-page.ts';
 import { codesOf, isFirstUse, limited } from '../auth/limits.ts';
 import { type Plain, tell } from '../auth/mail-text.ts';
-import { recordRepeatable } from '../auth/members.ts';
-import { logOfMember } from '../auth/security-log.ts';
+import { logOfMember, recordRepeatable } from '../auth/members.ts';
 import { giveCode, sentPassword, signInWithCode } from '../auth/sign-in.ts';
 import type { MemberContext, PageContext, PageResponse } from '../context.ts';
 import type { Messages } from '../messages.ts';
 import { type Field, form, type Refusal, redirectTo, refuse, tooMany } from '../request/forms.ts';
-import { cardPage, memberPage } from '../request/layout.ts';
+import { cardPage, sheet } from '../request/layout.ts';
 import { returnPath } from '../request/return-path.ts';
 import { contactLink, copyable, type Html, html } from '../ui/html.ts';
 
@@ -58,17 +57,12 @@ async function showSecondFactor(context: MemberContext): Promise<PageResponse> {
   if (!user.hasSecondFactor) return setUp.GET(context);
   return sheet(
     context,
+    { title: messages.secondFactor },
     html`
   <p>${messages.secondFactorOn} ${messages.backupCodesLeft(String(await tools.auth.backupCodesLeft(user.id)))}</p>
   ${link('codes', messages.newBackupCodes)}
   ${link('off', messages.turnOff)}`,
   );
-}
-
-function sheet(context: MemberContext, content: Html, refusal: Refusal | null = null): Promise<PageResponse> {
-  const title = context.messages.secondFactor;
-  const body = html`<section class="card sheet narrow"><h1>${title}</h1>${content}</section>`;
-  return memberPage(context, { title, body, ...refusal });
 }
 
 type Answer = Awaited<ReturnType<MemberContext['tools']['auth']['call']>>;
@@ -135,7 +129,7 @@ function setUpSheet(
   ${copyable(messages, { id: 'secret', label: messages.secretLabel, text: secret })}
   ${backupCodeList(context, backupCodes)}
   ${confirmForm}`;
-  return sheet(context, content, refusal);
+  return sheet(context, { title: messages.secondFactor, ...refusal }, content);
 }
 
 /** /dashboard/settings/second-factor/codes: new backup codes in place of the present ones. One of them could turn it off. */
@@ -148,6 +142,7 @@ export const newBackupCodes = passwordForm(
     tellOf(context, 'backup-codes');
     return sheet(
       context,
+      { title: messages.secondFactor },
       html`
   ${backupCodeList(context, backupCodes)}
   <p><a class="button" href="${tools.base}${PATH}">${messages.backupCodesKept}</a></p>`,

@@ -9,11 +9,6 @@ const KEY_REFUSED_TEXT = `Requests with it are refused, and cost nothing.
   Os pedidos com ela são recusados e não custam nada.`;
 
 export const STATE_TEXTS = {
-  firstRequests: {
-    happened: ['This account has made no request yet.', 'Esta conta ainda não fez pedidos.'],
-    cost: ['Nothing was charged.', 'Nada foi cobrado.'],
-    next: ['Begin with these steps:', 'Comece por estes passos:'],
-  },
   low: {
     happened: `{percent}% of the included credits are used: {used} of {limit} since {start}.
       {percent}% dos créditos incluídos estão usados: {used} de {limit} desde {start}.`,

@@ -2,7 +2,7 @@ import { utcDay } from '../../platform/dates.ts';
 import { DAY } from '../../platform/units.ts';
 import type { MemberContext } from '../context.ts';
 import { dot, type Html, type HtmlValue, html, scrollTable } from '../ui/html.ts';
-import { creditsOf, type DailyHistory, loadHours } from './daily-calls.ts';
+import { creditsOf, type DailyHistory, daysMenu, loadHours, type Range } from './daily-calls.ts';
 import {
   creditSeries,
   daySlots,
@@ -12,18 +12,16 @@ import {
   type Series,
   type Slot,
 } from './plot.ts';
-import { daysMenu, isMonth, type Range } from './range.ts';
 
 /** The overview's plot of credits, with its choice of days. */
 export function callsSection(context: MemberContext, history: DailyHistory, range: Range): Html {
   const { messages, formats, tools } = context;
   const all = creditSeries(history.rows, messages);
   const [from, to] = [history.from, history.to].map((day) => formats.date(new Date(day))) as [string, string];
-  const days = isMonth(range) ? messages.plotBetween(from, to) : messages.plotSince(from);
   return plotCard(context, {
     id: 'calls',
     title: messages.plotTitle,
-    lead: html`${totalOf(context, history)}${all.length > 0 && html` · ${days}`}`,
+    lead: html`${totalOf(context, history)}${all.length > 0 && html` · ${messages.plotDays(from, to)}`}`,
     menu: daysMenu(context, range, history.first),
     slots: daySlots(history, formats),
     all,
@@ -75,7 +73,7 @@ interface Plot {
 function plotCard(context: MemberContext, plot: Plot): Html {
   const { messages, formats } = context;
   const { id, title, lead, menu, slots, all, beside } = plot;
-  const label = messages.plotLabel(formats.number(sumOf(all)));
+  const label = messages.plotLabel(formats.number(all.reduce((sum, { total }) => sum + total, 0)));
   return html`
 <section class="card" id="${id}" aria-labelledby="${id}-title">
   <div class="heading">
@@ -101,9 +99,6 @@ function plotCard(context: MemberContext, plot: Plot): Html {
   }
 </section>`;
 }
-
-/** The sum of the series' totals. */
-const sumOf = (all: Series[]) => all.reduce((sum, { total }) => sum + total, 0);
 
 /** The plot's numbers, a row for each of its bars, the latest first. A day leads to its calls as long as the service keeps them. */
 function tableOf({ messages, formats, tools }: MemberContext, { all, slots, filter = {} }: Plot): Html {

@@ -7,8 +7,7 @@ import { countAttempt, type Limit } from '../auth/limits.ts';
 import type { MemberContext, PageResponse } from '../context.ts';
 import { tooMany } from '../request/forms.ts';
 import { tooOftenPage } from '../request/refusals.ts';
-import { callsOf, type DailyRow, dailyRows, daysOf } from './daily-calls.ts';
-import { rangeOf } from './range.ts';
+import { callsOf, type DailyRow, dailyRows, daysOf, rangeOf } from './daily-calls.ts';
 
 /** A reader is this fast on average, or this fast if another account waits for its place. */
 const BYTES_PER_MS = (256 * KIB) / SECOND;
@@ -61,14 +60,14 @@ export async function download(
   { name, type, limit }: { name: string; type: string; limit?: Limit },
   send: (write: WritePart) => Promise<void>,
 ): Promise<PageResponse> {
-  const { tools, account } = context;
+  const { messages, tools, account } = context;
   // A download that waits keeps no place from pages.
   context.leave();
   const leave = await tools.downloads.enter(account.id);
   let sending = Promise.resolve();
   try {
     const early = limit === undefined ? null : tooMany(context, await countAttempt(tools.sql, limit));
-    if (early !== null) return tooOftenPage(context, early);
+    if (early !== null) return tooOftenPage(context, { ...early, message: messages.exportedNow });
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const isWanted = () => tools.downloads.isWantedBeside(account.id);
     sending = sendParts(context, writable.getWriter(), createPace(isWanted), send);

@@ -4,8 +4,7 @@ import { HOUR } from '../../platform/units.ts';
 import type { Messages } from '../messages.ts';
 import { type Html, html } from '../ui/html.ts';
 import type { Formats } from '../ui/language.ts';
-import { callsOf, type DailyCalls, PLOTTED_HOURS } from './daily-calls.ts';
-import { type Days, dayAfter } from './range.ts';
+import { callsOf, type DailyCalls, type Days, dayAfter, PLOTTED_HOURS } from './daily-calls.ts';
 
 /** Height of the bars' area and of the line of days below it, in CSS pixels. */
 const HEIGHT = 232;

@@ -25,8 +25,7 @@ export const USAGE_TEXTS = {
   startSee: ['Watch it here', 'Acompanhe aqui'],
 
   plotTitle: ['Credits spent', 'Créditos gastos'],
-  plotSince: ['since {day}, days in UTC', 'desde {day}, dias em UTC'],
-  plotBetween: ['from {from} to {to}, days in UTC', 'de {from} a {to}, dias em UTC'],
+  plotDays: ['from {from} to {to}, days in UTC', 'de {from} a {to}, dias em UTC'],
   plotTotal: ['1 credit | {total} credits', '1 crédito | {total} créditos'],
   range: ['Days shown', 'Dias mostrados'],
   thisPeriod: ['This period', 'Este período'],

@@ -21,7 +21,7 @@ test('has the headings of every endpoint, and every problem, in Portuguese, too,
   const page = await visitor.get('/openapi');
   expect(page.document.documentElement.getAttribute('lang')).toBe('pt-PT');
   for (const { operationId, description, 'x-pt': pt } of operations) {
-    const endpoint = page.document.querySelector(`.endpoint[aria-labelledby=${operationId}]`)!;
+    const endpoint = page.document.querySelector(`.halves[aria-labelledby=${operationId}]`)!;
     expect(endpoint.querySelector('h2')!.textContent).toBe(pt.summary);
     expect(endpoint.querySelector('.badge')!.textContent).toBe(pt.cost);
     const english = endpoint.querySelector('p[lang=en]')!.textContent;
@@ -56,7 +56,7 @@ test('is in the navigation of the dashboard, and only of those who are signed in
   const page = await visitor.get('/dashboard/reference');
   expect(page.textOf('nav [aria-current]')).toBe('Reference');
   const operations = await operationsOf();
-  expect(page.document.querySelectorAll('.endpoint').length).toBe(operations.length);
+  expect(page.document.querySelectorAll('.halves').length).toBe(operations.length);
   const targets = page.linksOf('.side a');
   expect(targets).toContain(`#${operations[0]!.operationId}`);
   expect(targets.filter((target) => page.document.querySelector(target!) === null)).toEqual([]);

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
+import { daysOfMonth, monthBefore, rangeOf } from '../../../src/dashboard/usage/daily-calls.ts';
 import { createPace } from '../../../src/dashboard/usage/download.ts';
-import { daysOfMonth, monthBefore, rangeOf } from '../../../src/dashboard/usage/range.ts';
 import { changeLimits, changePlan } from '../../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
@@ -104,7 +104,7 @@ test('the days begin with the first call, and with the days or the period that t
       days: tableOf(page)
         .slice(1, -1)
         .map(([name]) => name),
-      since: /since (\d+ \w+ \d+)/.exec(page.textOf('#calls .lead')!)![1],
+      since: /from (\d+ \w+ \d+) to/.exec(page.textOf('#calls .lead')!)![1],
       current: page.textsOf('#calls [aria-current]'),
     };
   };
