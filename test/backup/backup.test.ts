@@ -1,13 +1,12 @@
 /** `backup` and `restore`: every row of every table comes back, or nothing changes. */
 import { afterAll, expect, test } from 'bun:test';
 import { copyFile, readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { readRemovable, readSequences, readTables } from '../../src/backup/catalogue.ts';
 import { FILLED_WHEN_NEW, openBackup, restoreInto } from '../../src/backup/restore.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { quoted } from '../../src/platform/postgres/identifier.ts';
 import { prepareCommands } from '../platform/terminal/every-command.ts';
-import { countMessages, createCommandLine, killCommandAt, runCommand } from '../support/command.ts';
+import { countMessages, createCommandLine, killCommandAt, ROOT, runCommand } from '../support/command.ts';
 import { csv } from '../support/companies.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { growAccount } from '../support/grown-account.ts';
@@ -93,22 +92,26 @@ test('a restored database has every row of every table, its indexes, constraints
   await bench.database.sql`DELETE FROM parts WHERE word IS NULL AND day = '2026-11-01'`;
 });
 
-test('a pipe carries a backup, and the answer is beside it', async () => {
-  await using target = await createTarget();
-  const script =
-    'set -o pipefail; DATABASE_URL=$FROM "$0" src/main.ts backup - --json | DATABASE_URL=$TO "$0" src/main.ts restore - --json';
-  const child = Bun.spawn(['bash', '-c', script, process.execPath], {
-    env: { PATH: process.env.PATH!, FROM: bench.database.url, TO: target.url },
-    cwd: join(import.meta.dir, '../..'),
+/** Runs a line of the shell, in which $0 is Bun. @returns exit code, stdout and stderr */
+async function shell(line: string, env: Record<string, string>): Promise<[number, string, string]> {
+  const child = Bun.spawn(['bash', '-c', `set -o pipefail; ${line}`, process.execPath], {
+    env: { PATH: process.env.PATH!, ...env },
+    cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     timeout: 60_000,
     killSignal: 'SIGKILL',
   });
   const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([await child.exited, stderr]).toEqual([
-    0,
-    expect.stringContaining('AUTH_SECRET is not in the file'),
-  ]);
+  return [await child.exited, stdout, stderr];
+}
+
+test('a pipe carries a backup, and the answer is beside it', async () => {
+  await using target = await createTarget();
+  const [code, stdout, stderr] = await shell(
+    'DATABASE_URL=$FROM "$0" src/main.ts backup - --json | DATABASE_URL=$TO "$0" src/main.ts restore - --json',
+    { FROM: bench.database.url, TO: target.url },
+  );
+  expect([code, stderr]).toEqual([0, expect.stringContaining('AUTH_SECRET is not in the file')]);
   expect(stderr).toMatch(/^\{"file":"-","bytes":\d+,"milliseconds":\d+\}$/m);
   expect(stderr).toContain('such as revoked keys, works again: end it before the service starts');
   expect(JSON.parse(stdout)).toMatchObject({ restored: '-', next: null });
@@ -202,15 +205,9 @@ test('a pipe that ends early, or has another row, leaves the database as it was'
     named(/other-row$/),
     faults.findLast((path) => /cut-/.test(path))!,
   ]) {
-    const child = Bun.spawn([process.execPath, 'src/main.ts', 'restore', '-'], {
-      env: { PATH: process.env.PATH!, DATABASE_URL: target.url },
-      cwd: join(import.meta.dir, '../..'),
-      stdio: [Bun.file(path), 'pipe', 'pipe'],
-      timeout: 60_000,
-      killSignal: 'SIGKILL',
-    });
-    const stderr = await child.stderr.text();
-    expect([await child.exited, stderr]).toEqual([
+    const env = { DATABASE_URL: target.url, FILE: path };
+    const [code, , stderr] = await shell('"$0" src/main.ts restore - < "$FILE"', env);
+    expect([code, stderr]).toEqual([
       1,
       expect.stringMatching(/^error: standard input: is damaged or cut off: nothing has changed/m),
     ]);

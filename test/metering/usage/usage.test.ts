@@ -1,7 +1,6 @@
 import { afterAll, afterEach, expect, test } from 'bun:test';
 import { createAccountReader } from '../../../src/metering/accounts/reader.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { createKeyReader } from '../../../src/metering/usage/key-route.ts';
 import { createUsageHandler } from '../../../src/metering/usage/usage-route.ts';
 import type { UsageAnswer } from '../../../src/metering/usage/usage-schema.ts';
@@ -112,13 +111,4 @@ test('after a boundary `used` is 0 before anything is charged, and the lapsed su
     period: { start: '2026-02-20', end: '2026-02-28' },
     quotas: { requests: { used: 0, limit: 500 }, apiKeys: { limit: 2 } },
   });
-});
-
-test('counts keys that are not revoked', async () => {
-  const id = await createAccountAt(sql, new Date('2026-03-05T00:00:00Z'), { plan: 'free' });
-  const keysOf = async () => (await usageAt(id, '2999-01-01T00:00:00Z')).quotas.apiKeys;
-  const key = await createKey(sql, id, '', 'test');
-  expect(await keysOf()).toEqual({ used: 1, limit: 2, unit: 'keys' });
-  await revokeKey(sql, key.id, 'test');
-  expect((await keysOf()).used).toBe(0);
 });
