@@ -21,10 +21,8 @@ export async function warnOfSuperuser(sql: Sql, log: Pick<Log, 'warn'>): Promise
  * Settings that are allowed but likely wrong when other machines can reach the service: with an https `PUBLIC_URL`, or a `HOST`
  * that is not a loopback address. Each warning is one line that names its variable.
  */
-export function* startWarnings(
-  { host, signUp, smtpUrl, trustProxy, metricsToken }: Config,
-  publicUrl: string,
-): Generator<string> {
+export function* startWarnings(config: Config, publicUrl: string): Generator<string> {
+  const { host, signUp, smtpUrl, trustProxy, metricsToken } = config;
   const { protocol, hostname } = new URL(publicUrl);
   const isPublic = protocol === 'https:' || !isLoopbackHost(host);
   if (protocol === 'http:' && !isLoopbackHost(hostname))

@@ -74,12 +74,6 @@ const countsOf = (counts: object): string =>
     .map(([kind, count]) => `${kind}: ${count}`)
     .join(', ');
 
-interface CreateOptions extends LimitOptions {
-  name: string;
-  expires?: Date;
-  test?: boolean;
-}
-
 /** `key …` (docs/commands.md). */
 export function keyCommands(program: Command): void {
   const key = program.command('key').description('API keys');
@@ -96,15 +90,16 @@ export function keyCommands(program: Command): void {
       .description('create a key: its secret is shown now and never again')
       .addHelpText('after', '\nExample:\n  bun directory key create acc_… --name production'),
     '{id, secret, test?}',
-    async ({ sql, actor }, account: string, options: CreateOptions) => {
+    async (
+      { sql, actor },
+      account: string,
+      options: LimitOptions & { name: string; expires?: Date; test?: boolean },
+    ) => {
       const { name, expires = null, test = false } = options;
-      const { budget = null, only = null, requests_per_minute = null } = limitsOf(create, options);
-      const limits = { budget, only, requests_per_minute };
       const secret = generateSecret(undefined, test);
-      return {
-        ...(await createKey(sql, account, name, actor, expires, secret, limits)),
-        ...(test && { test }),
-      };
+      const limits = limitsOf(create, options);
+      const key = await createKey(sql, account, name, actor, expires, secret, limits);
+      return { ...key, ...(test && { test }) };
     },
     ({ id, secret, test }) =>
       `${secret}\n\nThis is ${test ? 'test ' : ''}key ${id}. Keep the secret now: it can't be shown again.`,

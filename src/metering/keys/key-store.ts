@@ -8,11 +8,11 @@ import { type Actor, recordEvent } from '../accounts/events.ts';
 import { clock, type Plan } from '../accounts/plan.ts';
 import {
   type Budget,
+  type GivenLimits,
   inOrder,
   type KeyLimits,
   limitColumns,
   limitDetail,
-  UNLIMITED,
   type UsedBudget,
 } from './limits.ts';
 import { generateSecret, hashSecret, isTestSecret } from './secret.ts';
@@ -76,9 +76,9 @@ export async function createKey(
   actor: Actor,
   expires: Date | null = null,
   secret = generateSecret(),
-  given: Partial<KeyLimits> = {},
+  { budget = null, only = null, requests_per_minute = null }: GivenLimits = {},
 ): Promise<{ id: string; secret: string }> {
-  const limits = { ...UNLIMITED, ...given };
+  const limits = { budget, only, requests_per_minute };
   return sql.begin(async (sql) => {
     // Under the account's lock, so that two requests at once for the last free place get one key.
     await lockAccount(sql, accountId);
@@ -129,11 +129,8 @@ export async function isPreviousSecret(sql: Transaction, secret: string): Promis
 }
 
 /** Must run under the account's lock. @throws TooManyKeysError when there is no room for another key of this kind */
-export async function refuseWithoutRoom(
-  sql: Transaction,
-  { id, plan, keys, keyLimit }: AccountDetails,
-  isTest: boolean,
-): Promise<void> {
+export async function refuseWithoutRoom(sql: Transaction, account: AccountDetails, isTest: boolean) {
+  const { id, plan, keys, keyLimit } = account;
   if (isTest) {
     const rows = await sql`SELECT 1 FROM api_keys WHERE account_id = ${id} AND ends_at > now() AND is_test`;
     if (rows.length < MAX_TEST_KEYS) return;

@@ -8,6 +8,7 @@ import { lockBalance } from '../accounts/locked.ts';
 import { lockKey, refuseBudgetOf } from './key-store.ts';
 import {
   type Budget,
+  type GivenLimits,
   inOrder,
   type KeyLimits,
   limitColumns,
@@ -26,7 +27,7 @@ import {
 export async function limitKey(
   sql: Sql,
   id: string,
-  { budget, only, requests_per_minute }: { [limit in keyof KeyLimits]?: KeyLimits[limit] | undefined },
+  { budget, only, requests_per_minute }: GivenLimits,
   actor: Actor,
 ): Promise<{ id: string } & PresentLimits> {
   return sql.begin(async (sql) => {

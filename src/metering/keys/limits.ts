@@ -32,6 +32,9 @@ export interface KeyLimits {
   requests_per_minute: number | null;
 }
 
+/** Limits of which some are not given. */
+export type GivenLimits = { [limit in keyof KeyLimits]?: KeyLimits[limit] | undefined };
+
 export const UNLIMITED: KeyLimits = { budget: null, only: null, requests_per_minute: null };
 
 /** The largest budget. */
