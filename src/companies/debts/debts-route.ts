@@ -7,7 +7,7 @@ import {
   type ListInput,
   type ListService,
 } from '../../metering/admission/list-handler.ts';
-import { type Handler, inTurn } from '../../metering/admission/quote.ts';
+import type { Handler } from '../../metering/admission/quote.ts';
 import { QUEUE_TIMEOUT_MS } from '../../platform/runtime/batcher.ts';
 import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { FileDigestOrNull } from '../file-digest.ts';
@@ -95,10 +95,11 @@ export function createDebtsHandler({
   gate = createGate(ONE_LIST),
   ...parts
 }: ListService & { screen: Screen; gate?: Gate }): Handler<ListInput> {
-  const handler = createListHandler({
+  return createListHandler({
     ...parts,
     ...NIFS,
     route: debtsRoute,
+    gate,
     async quote(asked) {
       const nifs = asked.map(listedNif);
       const { debts, datasets } = await screen(nifs.filter((nif) => nif !== null));
@@ -115,7 +116,6 @@ export function createDebtsHandler({
       return { items, more: `"datasets":${byList('date')},"files":${byList('file')}` };
     },
   });
-  return inTurn(gate, handler);
 }
 
 function present(debts: Debts = {}): ItemAnswer {

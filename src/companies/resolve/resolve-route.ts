@@ -11,7 +11,7 @@ import {
   type ListService,
   type QuotedList,
 } from '../../metering/admission/list-handler.ts';
-import { type Handler, inTurn } from '../../metering/admission/quote.ts';
+import type { Handler } from '../../metering/admission/quote.ts';
 import type { ReadLeft } from '../../metering/credits/left.ts';
 import { createGate, type Gate, type GateLimits } from '../../platform/runtime/gate.ts';
 import { SECOND } from '../../platform/units.ts';
@@ -155,10 +155,11 @@ export function createResolutionsHandler({
   gate = createGate(LISTS_IN_TURN),
   ...parts
 }: ResolutionParts): Handler<ListInput> {
-  const list = createListHandler({
+  return createListHandler({
     ...parts,
     ...NAMES,
     route: resolutionsRoute,
+    gate,
     isDue: true,
     async quote(asked, { paidBefore, caller }, input) {
       const isClearOnly = (input as { clear_only?: boolean }).clear_only === true;
@@ -166,7 +167,6 @@ export function createResolutionsHandler({
       return readNames((name) => answerOf(resolve, name, isClearOnly), asked, left);
     },
   });
-  return inTurn(gate, list);
 }
 
 type ReadAnswer = { answer: ItemAnswer; isCharged: boolean };

@@ -4,7 +4,7 @@ import { existingCommand } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
 import { instant } from '../../platform/terminal/values.ts';
 import { requireAccount } from '../accounts/account-store.ts';
-import { ACTIVITY } from './activity-feed.ts';
+import { ACTIVITY } from './activity-schema.ts';
 import { type ActivityFilter, type ActivityRow, listActivity } from './activity-store.ts';
 
 const ROWS_A_PAGE = 500;

@@ -2,8 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { ApiRoute } from '../../http/api-route.ts';
 import { permits } from '../../http/right.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
-import { ACTIVITY } from './activity-feed.ts';
-import { ActivityAnswerSchema, type ListedRow } from './activity-schema.ts';
+import { ACTIVITY, ActivityAnswerSchema, type ListedRow } from './activity-schema.ts';
 import type { ActivityRow, ReadActivity } from './activity-store.ts';
 
 /** GET /activity (docs/api.md: activity) */

@@ -1,7 +1,17 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { enumeration } from '../../http/enumeration.ts';
+import { defineFeed } from '../../http/feed.ts';
 import { REASONS } from '../../http/problems.ts';
-import { ACTIVITY } from './activity-feed.ts';
+
+/** The activity of accounts, in pages of at most 1,000 rows. */
+export const ACTIVITY = defineFeed({
+  prefix: 'act',
+  example: 1795168805000004,
+  row: 'row',
+  begin: '. Leave it out to begin.',
+  expired: 'activity-expired',
+  pageRows: 1000,
+});
 
 const Nullable = <T extends ReturnType<typeof Type.String> | ReturnType<typeof Type.Integer>>(
   schema: T,

@@ -9,8 +9,7 @@ import { answerOf } from '../../platform/postgres/answer.ts';
 import type { RowsQuery } from '../../platform/postgres/batches.ts';
 import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
-import { ACTIVITY } from './activity-feed.ts';
-import type { ListedRow } from './activity-schema.ts';
+import { ACTIVITY, type ListedRow } from './activity-schema.ts';
 
 /** A row of an account's activity, with the members of the endpoint's (`ActivityRow` of the reference). */
 export type ActivityRow = Omit<ListedRow, 'id' | 'at' | 'unlisted'> & {

@@ -83,19 +83,22 @@ interface OnceCall {
   input: Input;
 }
 
-/** The quote of a call that takes an `Idempotency-Key` (docs/api.md: Idempotency-Key). Bad input has its quote, too: it is charged (specification, Endpoints). */
+/**
+ * The quote of a call that takes an `Idempotency-Key` (docs/api.md: Idempotency-Key). Bad input has its quote, too, because it is
+ * charged (specification, Endpoints).
+ */
 export async function quoteOnce(
   { route, handler, request: { headers, url }, sent, fault, reason = 'member', input }: OnceCall,
   context: CallContext,
 ): Promise<Quote> {
   const key = headers.get('idempotency-key');
   if (key !== null && !KEY.test(key)) return refused(route, INVALID_KEY, 'idempotency-key');
+  let paidBefore: number | null = null;
   if (key !== null && route.charge !== null) {
     const address = pathOf(url) + searchOf(url);
-    const paidBefore = await context.claim(identityOf(context.caller.accountId, key, address, sent));
-    if (fault === null) return handler.quote(input, { ...context, paidBefore });
+    paidBefore = await context.claim(identityOf(context.caller.accountId, key, address, sent));
   }
-  return fault === null ? handler.quote(input, context) : refused(route, fault, reason);
+  return fault === null ? handler.quote(input, { ...context, paidBefore }) : refused(route, fault, reason);
 }
 
 /** The quote of a call that is not valid. */

@@ -4,6 +4,7 @@ import { type ApiRoute, BASE_PATH, templateOf } from '../../http/api-route.ts';
 import { type ItemList, type ItemProblem, OF_EVERY_ITEM } from '../../http/list-schema.ts';
 import { PROBLEMS, type Problem, problemBody } from '../../http/problems.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
+import type { Gate } from '../../platform/runtime/gate.ts';
 import { type CallContext, free, type Handler, type Payment } from './quote.ts';
 
 /** The answer to an item: its members beside its text and its status, as JSON, or a problem. */
@@ -53,6 +54,8 @@ export interface ListService {
 
 export interface ListParts extends ItemList, ListService {
   route: ApiRoute;
+  /** Lists are answered in turn: each enters before its reads, and leaves with its answer. Absent: all at once. */
+  gate?: Gate;
   /** Whether the reads are the work, so that a request is charged also if its client has left meanwhile. */
   isDue?: boolean;
   /** Reads what the items need. Without a credit its result is dropped. A failure is a 503. @param input the whole body */
@@ -72,6 +75,7 @@ export function createListHandler({
   quote,
   list,
   item: itemName,
+  gate,
   isDue = false,
 }: ListParts): Handler<ListInput> {
   for (const status of [200, ...OF_EVERY_ITEM.map((kind) => PROBLEMS[kind].status)])
@@ -80,16 +84,20 @@ export function createListHandler({
     async quote(input, context) {
       const asked = input[list]!.map(String);
       let quoted: QuotedList;
+      let leave = () => {};
       try {
+        if (gate !== undefined) leave = await gate.enter(context.caller.accountId);
         quoted = await quote(asked, context, input);
       } catch (cause) {
+        leave();
         const failure = failureAnswer(cause, unavailable('The stored data could not be read.', cause));
         return free(() => failure);
       }
       const charged = quoted.items.map(({ isCharged }) => isCharged);
       const credits = Math.max(charged.filter(Boolean).length, quoted.least ?? 0);
       const kind = credits === 0 && quoted.least === 0 ? null : route.charge;
-      return { kind, credits, asked, charged, isDue, answer: (payment) => write(quoted, payment) };
+      const answer = (payment: Payment) => write(quoted, payment);
+      return { kind, credits, asked, charged, isDue, answer, end: leave };
     },
   };
 

@@ -223,7 +223,6 @@ export function createPipeline(parts: PipelineParts) {
         credits: needed,
         hasBudget: budget !== null,
         activity: entryOf(trace),
-        wantsLeft,
         claim,
         ...(isDue !== true && { signal }),
       });
@@ -234,10 +233,12 @@ export function createPipeline(parts: PipelineParts) {
             ? refusals.budgetExceeded(paid.reason)
             : refusals.quotaExceeded(paid.reason, buyAddress(parts.buyUrl, accountId), only);
       else if (paid.spent < needed) refusal = unavailable(PAID_BEFORE);
+      // What is paid is no reason to refuse.
+      const left = wantsLeft ? await credits.left({ accountId, keyId }).catch(() => null) : null;
       let unused = 0;
       const payment: Payment = {
         ...paid,
-        ...{ refusal, cost: paid.isRepeated ? 0 : paid.spent },
+        ...{ refusal, left, cost: paid.isRepeated ? 0 : paid.spent },
         refund(credits) {
           unused = Math.min(unused + credits, paid.spent);
           payment.cost = Math.max(payment.cost - credits, 0);

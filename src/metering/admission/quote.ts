@@ -1,13 +1,6 @@
-import {
-  type Answer,
-  failureAnswer,
-  overloaded,
-  type ProblemAnswer,
-  unavailable,
-} from '../../http/answer.ts';
+import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../../http/answer.ts';
 import type { CallKind } from '../../http/call-kind.ts';
 import type { Input } from '../../http/input.ts';
-import type { Gate } from '../../platform/runtime/gate.ts';
 import type { Charge } from '../credits/call.ts';
 import type { Caller } from '../keys/authenticate.ts';
 import type { RateDecision } from '../rate-limit/bucket.ts';
@@ -33,6 +26,8 @@ export interface CallContext {
 export interface Payment extends Omit<Charge, 'refund'> {
   /** Why the request got fewer credits than it needs; `null` means that it got all. */
   refusal: ProblemAnswer | null;
+  /** Credits that the key can spend afterwards; `null` means that the quote did not ask, or that Postgres could not say. */
+  left: number | null;
   /** Credits that this sending was charged, less those refunded so far: 0 for a repetition and for a test key. */
   cost: number;
   /** Notes that so many credits were not used, because what they paid for is answered 503. */
@@ -63,7 +58,7 @@ export interface Quote {
   isDue?: boolean;
   /** The NIFs or queries of a list, in their order. A test key calls up problems by them. */
   asked?: string[];
-  /** Whether {@link Payment.left} is asked for. It makes the charge of its batch a little dearer. */
+  /** Whether {@link Payment.left} is asked for. */
   wantsLeft?: boolean;
   /** Whether the answer waits in the queue for the directory's search. */
   isSearch?: boolean;
@@ -99,24 +94,3 @@ export const freeHandler = (
   quote: (input, context) =>
     free(() => answer(context, input).catch((cause) => failureAnswer(cause, unavailable(unread, cause)))),
 });
-
-/** A handler whose calls are answered in turn: each enters the gate before its reads, and leaves it with its answer. */
-export function inTurn<Of>(gate: Gate, handler: Handler<Of>): Handler<Of> {
-  return {
-    async quote(input, context) {
-      let leave: () => void;
-      try {
-        leave = await gate.enter(context.caller.accountId);
-      } catch (cause) {
-        const answer = failureAnswer(cause, overloaded(cause));
-        return free(() => answer);
-      }
-      try {
-        return { ...(await handler.quote(input, context)), end: leave };
-      } catch (error) {
-        leave();
-        throw error;
-      }
-    },
-  };
-}

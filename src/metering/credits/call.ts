@@ -27,8 +27,6 @@ export interface Call extends Owner {
   hasBudget?: boolean | undefined;
   /** Its entry in the account's activity (src/metering/credits/activity.ts); absent: none. */
   activity?: string | undefined;
-  /** Whether {@link Charge.left} is asked for. */
-  wantsLeft?: boolean | undefined;
 }
 
 /** An allowance that is used up, and when it is available again. */
@@ -62,7 +60,7 @@ export interface Claim {
   earlier: Earlier | null;
 }
 
-export interface Earlier {
+interface Earlier {
   kept: number;
   /** Why it got fewer credits than it needs, as it is now. Another key is told nothing of a budget. */
   reason: Shortage | null;
@@ -76,8 +74,6 @@ export interface Charge {
   reason: Shortage | null;
   /** Whether an earlier sending of the request was charged, and this one was not. */
   isRepeated: boolean;
-  /** Credits that the account can spend after its calls of this batch; `null` means that the call did not ask, or got none. */
-  left: number | null;
   /**
    * Refunds some of these credits, because the items that they paid for are answered 503. The roll-up pays them out some seconds
    * later. Credits that another sending of the request has used stay. Call it once, at the end of every request, with 0 if all

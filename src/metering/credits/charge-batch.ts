@@ -1,5 +1,4 @@
 import { codeOf } from '../../platform/errors.ts';
-import { only } from '../../platform/postgres/answer.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import { entriesOf } from './activity.ts';
@@ -15,8 +14,6 @@ export interface ChargedBatch {
   reasons?: Record<string, Shortage> | null;
   /** Purchased credits that were spent. */
   purchased: Record<string, number> | null;
-  /** Credits that are left, if a call asked for it. */
-  left: Record<string, number> | null;
 }
 
 /** The code of `raise_allowance_short`. This error is an answer: Postgres has rolled the statement back, and nothing was charged. */
@@ -41,21 +38,21 @@ const CHARGE_AT_ONCE = `
     UPDATE counters c SET used = c.used + wanted.credits, used_purchased = c.used_purchased + ${TAKEN}, credits = c.credits - ${TAKEN}
     FROM plan, unnest($6::text[], $7::bigint[]) AS wanted (counter_id, credits)
     WHERE c.id = wanted.counter_id AND now() >= c.period_start AND now() < window_end(c) AND wanted.credits <= ${leftOf('c')}
-    RETURNING c.id, c.per, old.credits - new.credits AS taken, CASE WHEN $8::boolean THEN ${leftOf('new')} END AS "left"
+    RETURNING c.id, c.per, old.credits - new.credits AS taken
   ), outcome AS (
     SELECT count(*) AS counters, jsonb_object_agg(id, taken) FILTER (WHERE taken > 0) AS purchased,
-      array_agg(id) FILTER (WHERE per IS NOT NULL) AS budgets, jsonb_object_agg(id, "left") FILTER (WHERE $8::boolean) AS "left"
+      array_agg(id) FILTER (WHERE per IS NOT NULL) AS budgets
     FROM debited
   ), journal AS (
     INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity, purchased, budgets)
     SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[],
-      CASE WHEN counters = cardinality($6::text[]) THEN $5::bigint[] ELSE raise_allowance_short() END, $9::text, purchased, budgets
+      CASE WHEN counters = cardinality($6::text[]) THEN $5::bigint[] ELSE raise_allowance_short() END, $8::text, purchased, budgets
     FROM outcome
   )
-  SELECT purchased, "left" FROM outcome`;
+  SELECT purchased FROM outcome`;
 
 const CHARGE_IN_TURN = `
-  SELECT spent, short, reasons, purchased, "left" FROM charge_in_turn($1, $2, $3, $4, $5, $6, $7)`;
+  SELECT spent, short, reasons, purchased FROM charge_in_turn($1, $2, $3, $4, $5, $6, $7)`;
 
 /**
  * Charges a batch: as a whole, or else in turn under the same attempt. All or nothing of it is charged, with its row in the journal.
@@ -67,7 +64,7 @@ export async function chargeBatch(
   bound: Bound,
 ): Promise<ChargedBatch[]> {
   try {
-    return [only(await bound(chargeAtOnce(sql, calls, attempt)))];
+    return await bound(chargeAtOnce(sql, calls, attempt));
   } catch (error) {
     if (codeOf(error) !== SHORT) throw error;
   }
@@ -91,14 +88,7 @@ function chargeAtOnce(sql: Sql, calls: Call[], attempt: string) {
       wanted.set(id, (wanted.get(id) ?? 0) + credits);
   // ASCII, so it is the order of COLLATE "C".
   const ids = [...wanted.keys()].sort();
-  const parameters = [
-    attempt,
-    ...arraysOf(calls),
-    ids,
-    ids.map((id) => wanted.get(id)!),
-    calls.some(({ wantsLeft }) => wantsLeft),
-    entriesOf(calls),
-  ];
+  const parameters = [attempt, ...arraysOf(calls), ids, ids.map((id) => wanted.get(id)!), entriesOf(calls)];
   return sql.unsafe<ChargedBatch[]>(CHARGE_AT_ONCE, parameters, { prepare: true });
 }
 
@@ -134,8 +124,8 @@ export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
  * @returns undefined for an account that is gone: it got nothing, and has no quota either
  */
 export function paidOf(
-  { accountId, keyId, credits, wantsLeft }: Call,
-  { spent, short, reasons, left }: ChargedBatch,
+  { credits }: Call,
+  { spent, short, reasons }: ChargedBatch,
   index: number,
 ): Omit<Charge, 'refund'> | undefined {
   const counter = short?.[index];
@@ -145,6 +135,5 @@ export function paidOf(
     spent: spent?.[index] ?? credits,
     reason,
     isRepeated: false,
-    left: wantsLeft ? Math.min(left![accountId]!, left![keyId] ?? Number.POSITIVE_INFINITY) : null,
   };
 }

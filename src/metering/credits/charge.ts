@@ -3,25 +3,24 @@
  *
  * 1. batch: calls that arrive while one is in flight share the next, which is one statement under a new id (charge-batch.ts)
  * 2. outcome: charged, rolled back, or unknown, because Postgres did not answer
- * 3. void: only of an unknown outcome; until Postgres has acknowledged it, nothing else is charged (void.ts)
- * 4. refund: of credits that the answer did not use (refund.ts)
+ * 3. void: only of an unknown outcome; until Postgres has acknowledged it, nothing else is charged
+ * 4. refund: of credits that the answer did not use; both are owed from then on (refund.ts)
  * 5. roll-up: counts charges by day, and refunds what is owed (rollup.ts)
  *
  * A call with a claim is charged alone, under the id of its sending (claim.ts).
  */
 
 import { randomUUID } from 'node:crypto';
-import type { Sql } from '../../platform/postgres/connect.ts';
+import { isRolledBack, type Sql } from '../../platform/postgres/connect.ts';
 import { BATCH_TIMEOUT_MS, createBatcher } from '../../platform/runtime/batcher.ts';
 import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { createLockedAccounts } from '../accounts/locked.ts';
-import type { Call, Charge, Claim, Earlier } from './call.ts';
+import type { Call, Charge, Claim } from './call.ts';
 import { type ChargedBatch, paidOf, chargeBatch as sendBatch } from './charge-batch.ts';
 import { type ClaimEnd, createClaims, endClaim, releaseClaim, voidSending } from './claim.ts';
 import { createLeft, type ReadLeft } from './left.ts';
-import { MAX_CALLS, type Refund, refundCredits } from './refund.ts';
-import { isRolledBack, voidAttempt } from './void.ts';
+import { MAX_CALLS, type Refund, refundCredits, voidAttempt } from './refund.ts';
 
 export type Credits = ReturnType<typeof createCredits>;
 
@@ -45,7 +44,7 @@ const MAX_EMPTY = 10_000;
 const REFUND_WAIT_MS = 2 * SECOND;
 const LEDGER = 'the credit ledger';
 /** The charge of a sending that was charged nothing, so nothing comes back. */
-const NOTHING_CHARGED = { spent: 0, isRepeated: false, left: null, async refund() {} };
+const NOTHING_CHARGED = { spent: 0, isRepeated: false, async refund() {} };
 
 /**
  * The one way to charge credits. A batch is one row of the ledger, with an id; a batch whose outcome is unknown is voided by
@@ -87,7 +86,12 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
    * @throws when Postgres gave no answer within 2 s (4 s for a counter that was empty), an earlier batch is in doubt, or the client has left. The call costs nothing.
    */
   async function charge(call: Call): Promise<Charge> {
-    if (call.claim?.earlier) return repeated(call, call.claim.earlier);
+    if (call.claim?.earlier) {
+      // The part of the earlier sending's charge that this one can use.
+      const { kept, reason } = call.claim.earlier;
+      const spent = Math.min(kept, call.credits);
+      return { ...NOTHING_CHARGED, spent, reason: spent < call.credits ? reason : null, isRepeated: true };
+    }
     const known = [call.accountId, call.keyId].filter((id) => empty.has(id));
     if (known.length > 0) {
       throwUnlessOpen();
@@ -118,11 +122,12 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       onEvent?.('failed');
       // Postgres has answered that nothing was charged.
       if (isRolledBack(error)) unsettled.delete(attempt);
-      else if (claim === undefined) doubt(attempt, () => voidAttempt(sql, attempt));
       else {
-        // The void ends the claim, so nothing else may.
-        live.delete(claim.sending);
-        doubt(attempt, () => voidSending(sql, claim));
+        // Nothing is charged until Postgres has acknowledged the void. It ends the claim, so nothing else may.
+        if (mode === 'open') mode = 'in doubt';
+        live.delete(attempt);
+        const sendVoid = () => (claim === undefined ? voidAttempt(sql, attempt) : voidSending(sql, claim));
+        void settle('voided', attempt, () => withTimeout(sendVoid(), BATCH_TIMEOUT_MS, LEDGER));
       }
       throw error;
     }
@@ -149,27 +154,6 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     if (live.delete(claim.sending)) void settle('released', claim.sending, () => storeEnd(claim));
   }
 
-  /** The part of an earlier sending's charge that a sending can use. */
-  async function repeated(call: Call, { kept, reason }: Earlier): Promise<Charge> {
-    const spent = Math.min(kept, call.credits);
-    // What is paid is no reason to refuse, so `null` means here that Postgres could not say.
-    const read = call.wantsLeft ? await readLeft(call).catch(() => null) : null;
-    const left = read?.credits ?? null;
-    return {
-      ...NOTHING_CHARGED,
-      spent,
-      reason: spent < call.credits ? reason : null,
-      isRepeated: true,
-      left,
-    };
-  }
-
-  /** The outcome of a charge is unknown. Nothing is charged until Postgres has acknowledged its void. */
-  function doubt(id: string, sendVoid: () => PromiseLike<unknown>): void {
-    if (mode === 'open') mode = 'in doubt';
-    void settle('voided', id, () => withTimeout(sendVoid(), BATCH_TIMEOUT_MS, LEDGER));
-  }
-
   function chargesOf(attempt: string, calls: Call[], charged: ChargedBatch): Map<Call, Charge> {
     const purchased = charged.purchased ?? {};
     if (empty.size > MAX_EMPTY) empty.clear();
@@ -177,34 +161,32 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
     const charges = new Map<Call, Charge>();
     for (const [index, call] of calls.entries()) {
       const paid = paidOf(call, charged, index);
-      // The purchased credits of the batch come back first.
+      if (paid === undefined) continue;
       const refund = async (credits: number) => {
-        const { claim } = call;
+        const { accountId, claim } = call;
         // Nearly every request uses all of its credits.
         if (credits === 0 && claim === undefined) return;
-        const back = Math.min(purchased[call.accountId] ?? 0, credits);
-        purchased[call.accountId] = (purchased[call.accountId] ?? 0) - back;
-        const id = randomUUID();
+        // The purchased credits of the batch come back first.
+        const back = Math.min(purchased[accountId] ?? 0, credits);
+        purchased[accountId] = (purchased[accountId] ?? 0) - back;
         const part = { ...call, credits };
-        const refund = { ...part, id, attempt, purchased: back };
-        if (claim === undefined) return sendRefund(id, part, () => storeRefund(refund));
-        live.delete(claim.sending);
-        await sendRefund(id, part, () => storeEnd({ claim, charged: paid!, refund }));
+        const refund = { ...part, id: randomUUID(), attempt, purchased: back };
+        if (claim === undefined) return sendRefund(refund.id, part, () => storeRefund(refund));
+        live.delete(attempt);
+        await sendRefund(refund.id, part, () => storeEnd({ claim, charged: paid, refund }));
       };
-      if (paid !== undefined) charges.set(call, { ...paid, refund });
+      charges.set(call, { ...paid, refund });
     }
     return charges;
   }
 
   /** Ends when the refund is stored, or after {@link REFUND_WAIT_MS}. */
-  async function sendRefund(id: string, call: Call, send: () => Promise<unknown>): Promise<void> {
-    const isNothing = call.credits === 0;
-    if (mode === 'closed') return isNothing ? undefined : onLost?.(new Map([[id, [call]]]));
-    if (!isNothing) unsettled.set(id, [call]);
-    const stored = settle(isNothing ? 'released' : 'refunded', id, send);
+  async function sendRefund(id: string, part: Call, send: () => Promise<unknown>): Promise<void> {
     // Only the claim ends: nobody waits for that but the next sending.
-    if (isNothing) return;
-    await withTimeout(stored, REFUND_WAIT_MS, LEDGER).catch(() => {});
+    if (part.credits === 0) return void settle('released', id, send);
+    if (mode === 'closed') return onLost?.(new Map([[id, [part]]]));
+    unsettled.set(id, [part]);
+    await withTimeout(settle('refunded', id, send), REFUND_WAIT_MS, LEDGER).catch(() => {});
   }
 
   /** Sends a statement until Postgres has acknowledged it. A void also detects that Postgres is back. */

@@ -71,7 +71,7 @@ export function endClaim(sql: Sql, { claim, charged, refund }: ClaimEnd) {
 }
 
 /**
- * Voids the charge of a sending whose outcome is unknown (void.ts), and ends its claim. If another sending has claimed the request
+ * Voids the charge of a sending whose outcome is unknown, and ends its claim. If another sending has claimed the request
  * meanwhile, nothing happens, as in {@link endClaim}.
  */
 export function voidSending(sql: Sql, { request, sending }: Claim) {

@@ -29,6 +29,20 @@ export interface Refund extends Call {
 }
 
 /**
+ * Voids an attempt to charge whose outcome is unknown, so that its calls cost nothing. Idempotent, and takes no account's lock.
+ *
+ * An attempt that was charged keeps its row, marked: the roll-up refunds its credits. An attempt that was not charged gets an
+ * empty row: should its statement arrive later, its insert meets the key and the whole statement rolls back. If the statement
+ * is running, the unique index makes this one wait for its end.
+ */
+export function voidAttempt(sql: Sql, attempt: string) {
+  return sql`
+    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, owed)
+    VALUES (${attempt}, now(), '{}', '{}', '{}', '{}', true, true)
+    ON CONFLICT (attempt) DO UPDATE SET owed = true`;
+}
+
+/**
  * Stores refunds: inserts for each a row with the time of its charge, which is owed and which the roll-up refunds like any other. They
  * count as rolled up, because the original batch is counted with all its calls. A batch older than {@link REFUND_WINDOW_MS} may be
  * gone from the journal, and nothing of it can be refunded.

@@ -59,13 +59,10 @@ export async function rollUpCalls(sql: Sql): Promise<{ rows: number; isFull: boo
 
 /** Deletes rows of the journal that no void can concern any more, and requests that no sending can find. */
 export async function purgeJournal(sql: Sql): Promise<void> {
-  const isOld = sql`spent_at < now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond'`;
-  await removeInParts(sql, 'call_journal', sql`counted AND ${isOld} AND (NOT owed OR account_ids = '{}')`);
-  await removeInParts(
-    sql,
-    'keyed_requests',
-    sql`live_until < now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond'`,
-  );
+  const oldest = sql`now() - ${REFUND_WINDOW_MS}::float8 * interval '1 millisecond'`;
+  const isOld = sql`spent_at < ${oldest} AND (NOT owed OR account_ids = '{}')`;
+  await removeInParts(sql, 'call_journal', sql`counted AND ${isOld}`);
+  await removeInParts(sql, 'keyed_requests', sql`live_until < ${oldest}`);
 }
 
 /** Keeps the journal short while the service runs. The next process rolls up what is left when it stops. */

@@ -9,11 +9,10 @@ import type { Trace } from '../../http/observe.ts';
 import type { ProblemName } from '../../http/problems.ts';
 import type { Log } from '../../platform/observability/log.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';
-import { isLockTimeout, type Sql } from '../../platform/postgres/connect.ts';
+import { isLockTimeout, isRolledBack, type Sql } from '../../platform/postgres/connect.ts';
 import { startInterval } from '../../platform/runtime/interval.ts';
 import { SECOND } from '../../platform/units.ts';
 import type { Owner } from '../credits/call.ts';
-import { isRolledBack } from '../credits/void.ts';
 import { createAnswerNotes } from './answers.ts';
 import { createCounts } from './counts.ts';
 

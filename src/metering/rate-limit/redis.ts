@@ -41,9 +41,6 @@ export function connectRedis(url: string): Redis {
   return redis;
 }
 
-/** The buckets of a request, three at most: its account's, then its shares. */
-type TokenRequest = Bucket[];
-
 /** A bucket of a script, and its place among the keys. */
 type AskedBucket = Pick<BucketState, 'units' | 'limit'> & { place: number };
 
@@ -73,7 +70,7 @@ export function createRedisRateLimiter(
   const isPaused = () => performance.now() < pausedUntilMs;
 
   /** Takes tokens by one script, and deals them as it does: in the order of the requests. */
-  async function takeAll(requests: TokenRequest[]): Promise<RateDecision[]> {
+  async function takeAll(requests: Bucket[][]): Promise<RateDecision[]> {
     // Requests that queued while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
     const askedAtMs = performance.now();
@@ -126,8 +123,12 @@ export function createRedisRateLimiter(
   };
 }
 
-/** Runs take.lua. @returns Redis's time in microseconds, then the units that each bucket held */
-async function runScript(redis: Redis, buckets: Map<string, AskedBucket>, requests: TokenRequest[]) {
+/**
+ * Runs take.lua.
+ * @param requests the buckets of each, three at most: its account's, then its shares
+ * @returns Redis's time in microseconds, then the units that each bucket held
+ */
+async function runScript(redis: Redis, buckets: Map<string, AskedBucket>, requests: Bucket[][]) {
   const keys = [...buckets.keys()].map((id) => KEY_PREFIX + id);
   const placeOf = (bucket: Bucket | undefined) => (bucket === undefined ? 0 : buckets.get(bucket.id)!.place);
   const doubles = [

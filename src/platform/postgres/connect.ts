@@ -19,6 +19,13 @@ export const isLockTimeout = (error: unknown): boolean =>
   codeOf(error) === LOCK_NOT_AVAILABLE ||
   (codeOf(error) === QUERY_CANCELED && !/timeout/.test(messageOf(error)));
 
+/**
+ * Whether Postgres has answered that a statement failed, so that it was rolled back. Silence, a lost connection and `FATAL` leave the
+ * outcome unknown.
+ */
+export const isRolledBack = (error: unknown) =>
+  (error as { severity?: unknown } | null)?.severity === 'ERROR';
+
 export const UNIQUE_VIOLATION = '23505';
 
 /** Options of postgres.js for a connection that differs from a pool's. */

@@ -7,9 +7,8 @@ import { listActivity, readActivity } from '../../../src/metering/activity/activ
 import { purgeActivity } from '../../../src/metering/activity/purge.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
-import { refundOwed } from '../../../src/metering/credits/refund.ts';
+import { refundOwed, voidAttempt } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres, type Transaction } from '../../../src/platform/postgres/connect.ts';
 import { storeActivity } from '../../support/activity.ts';

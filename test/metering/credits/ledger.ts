@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { entryOf } from '../../../src/metering/credits/activity.ts';
 import type { Call, Charge, Quota } from '../../../src/metering/credits/call.ts';
 import type { Credits } from '../../../src/metering/credits/charge.ts';
-import { refundOwed } from '../../../src/metering/credits/refund.ts';
+import { refundOwed, voidAttempt } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import { voidAttempt } from '../../../src/metering/credits/void.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 
 /** One search by no key in particular: whether it was charged, and if not, the quota. */

@@ -98,7 +98,6 @@ const isOfKey = ({ per }: Counter) => per !== null;
 
 function* chargeAtOnce(tx: Transaction, calls: Call[], attempt: string): Steps<ChargedBatch[]> {
   const purchased: Record<string, number> = {};
-  const left: Record<string, number> = {};
   const budgets: string[] = [];
   for (const [id, credits] of amounts(calls)) {
     const canPay = (c: Counter) => tx.now >= c.start && tx.now < c.end && credits <= spendable(c);
@@ -106,13 +105,12 @@ function* chargeAtOnce(tx: Transaction, calls: Call[], attempt: string): Steps<C
     if (found === undefined) throw new PostgresError('U0001');
     if (found.old.credits > found.new.credits) purchased[id] = found.old.credits - found.new.credits;
     if (isOfKey(found.new)) budgets.push(id);
-    left[id] = spendable(found.new);
   }
   yield* tx.insertNew(JOURNAL, attempt, {
     ...{ at: tx.now, spentAt: tx.engine.clock(), counted: false, owed: false },
     ...{ entries: entriesOf(calls, null), purchased, budgets },
   });
-  return [{ purchased, left }];
+  return [{ purchased }];
 }
 
 function* chargeCalls(tx: Transaction, calls: Call[], attempt: string): Steps<ChargedBatch[]> {
@@ -139,12 +137,10 @@ function* chargeCalls(tx: Transaction, calls: Call[], attempt: string): Steps<Ch
     return paid;
   });
   const purchased: Record<string, number> = {};
-  const left: Record<string, number> = {};
   for (const [id, counter] of counters) {
     tx.write(COUNTERS, id, counter);
     const taken = credits.get(id)! - counter.credits;
     if (taken > 0) purchased[id] = taken;
-    left[id] = spendable(counter);
   }
   const ofKeys = [...counters].filter(([, counter]) => isOfKey(counter));
   if (sum(spent) > 0)
@@ -155,7 +151,7 @@ function* chargeCalls(tx: Transaction, calls: Call[], attempt: string): Steps<Ch
     });
   const refusing = [...counters].filter(([id]) => short.includes(id));
   const reasons = Object.fromEntries(refusing.map(([id, counter]) => [id, refusalOf(tx, counter)]));
-  return [{ spent, short, reasons, purchased, left }];
+  return [{ spent, short, reasons, purchased }];
 }
 
 function* takeNumbers(tx: Transaction, amount: number): Steps<number> {

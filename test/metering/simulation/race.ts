@@ -65,7 +65,7 @@ async function race(accounts: Account[]): Promise<Outcome> {
     const key = random.below(3);
     const paid = await random.one(credits).charge({
       ...{ accountId: id, keyId: keys[key] ?? '', kind: 'lookup', credits: 1 + random.below(6) },
-      ...{ hasBudget: key === 0, wantsLeft: random.chance(0.3), activity: `${crypto.randomUUID()}\tGET /x` },
+      ...{ hasBudget: key === 0, activity: `${crypto.randomUUID()}\tGET /x` },
     });
     const back = random.chance(0.5) ? random.below(paid.spent + 1) : 0;
     outcome.used[id]! += paid.spent - back;

@@ -21,9 +21,8 @@ const STATEMENTS: Record<string, string[]> = {
   'credits/charge-batch.ts': ['chargeAtOnce', 'chargeCalls'],
   'credits/claim.ts': ['claimRequest', 'releaseClaim', 'endClaim', 'voidSending'],
   'credits/left.ts': ['readLeft'],
-  'credits/refund.ts': ['refundCredits', 'owedRows', 'refundRows'],
+  'credits/refund.ts': ['voidAttempt', 'refundCredits', 'owedRows', 'refundRows'],
   'credits/rollup.ts': ['rollUpCalls', 'purgeJournal'],
-  'credits/void.ts': ['voidAttempt'],
   'keys/authenticate.ts': ['callersQuery'],
   'keys/limit-key.ts': ['settleBudgets'],
 };
