@@ -135,14 +135,11 @@ export async function callsOf(
   problems = false,
 ): Promise<ActivityCall[]> {
   const ids = [...new Set(slice.flatMap(({ call }) => call ?? []))];
-  const [low, high] = [slice.at(-1)?.number ?? 0, slice[0]?.number ?? 0].sort((a, b) => a - b) as [
-    number,
-    number,
-  ];
+  const ends = [slice.at(-1)?.number ?? 0, slice[0]?.number ?? 0];
   const spread = CALL_SPREAD_S * 1_000_000;
   const rows = await answerOf(sql<ActivityRow[]>`
     SELECT ${rowColumns(sql)} FROM activity
-    WHERE account_id = ${accountId} AND last BETWEEN ${low - spread} AND ${high + spread} AND call_id = ANY (${ids}::uuid[])
+    WHERE account_id = ${accountId} AND last BETWEEN ${Math.min(...ends) - spread} AND ${Math.max(...ends) + spread} AND call_id = ANY (${ids}::uuid[])
       AND ${isAfter(sql, sql`(SELECT removed FROM activity_numbers)`)}
     ORDER BY last, number`);
   const byCall = Map.groupBy(rows, ({ call }) => call);

@@ -10,7 +10,7 @@ import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { type Charge, type Claim, type Owner, REPEAT_WINDOW_MS, type Shortage } from './call.ts';
-import { type Refund, refundCredits } from './refund.ts';
+import { type Refund, refundCredits, voidAttempt } from './refund.ts';
 
 /** Longer than any endpoint takes to answer once its body is read, with `PROVIDER_TIMEOUT_MS` up to 14 s. */
 const LIVE_MS = 30 * SECOND;
@@ -74,14 +74,8 @@ export function endClaim(sql: Sql, { claim, charged, refund }: ClaimEnd) {
  * Voids the charge of a sending whose outcome is unknown, and ends its claim. If another sending has claimed the request
  * meanwhile, nothing happens, as in {@link endClaim}.
  */
-export function voidSending(sql: Sql, { request, sending }: Claim) {
-  return sql`
-    WITH ended AS (
-      UPDATE keyed_requests SET sending = NULL WHERE id = ${request} AND sending = ${sending} RETURNING 1)
-    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, owed)
-    SELECT ${sending}::uuid, now(), '{}', '{}', '{}', '{}', true, true FROM ended
-    ON CONFLICT (attempt) DO UPDATE SET owed = true`;
-}
+export const voidSending = (sql: Sql, claim: Claim) => sql`
+  WITH ended AS (${releaseClaim(sql, claim)} RETURNING 1) ${voidAttempt(sql, claim.sending, sql`FROM ended`)}`;
 
 /** Of names of our own (RFC 9562, 6.6): an arbitrary UUID. */
 const NAMESPACE = '4b0e6f52-6a0c-4c0f-9d3e-2f7b1c9a8d54';

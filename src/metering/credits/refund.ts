@@ -34,11 +34,12 @@ export interface Refund extends Call {
  * An attempt that was charged keeps its row, marked: the roll-up refunds its credits. An attempt that was not charged gets an
  * empty row: should its statement arrive later, its insert meets the key and the whole statement rolls back. If the statement
  * is running, the unique index makes this one wait for its end.
+ * @param from SQL: `FROM` a step without whose row nothing is voided
  */
-export function voidAttempt(sql: Sql, attempt: string) {
+export function voidAttempt(sql: Sql, attempt: string, from = sql``) {
   return sql`
     INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, counted, owed)
-    VALUES (${attempt}, now(), '{}', '{}', '{}', '{}', true, true)
+    SELECT ${attempt}::uuid, now(), '{}', '{}', '{}', '{}', true, true ${from}
     ON CONFLICT (attempt) DO UPDATE SET owed = true`;
 }
 

@@ -33,36 +33,33 @@ interface AnswerRow extends Partial<NotedAnswer> {
 /** The answers of one process for the activity. @param maxRows for tests */
 export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
   /** By account, its rows, and how many answers have none. */
-  const noted = new Map<string, { rows: AnswerRow[]; unlisted: number }>();
+  const accounts = new Map<string, { rows: AnswerRow[]; unlisted: number }>();
   let rows = 0;
 
   /** Notes an answer that tells more than its charge: a problem, also of an item, or a repetition of an earlier answer. */
-  function note(owner: Owner, trace: Trace, answer: Answer, isRepeated: boolean): void {
-    for (const noted of notedAnswers(answer, isRepeated)) add(owner, trace, noted);
-  }
-
-  function add({ accountId, keyId }: Owner, trace: Trace, answer: NotedAnswer): void {
+  function note({ accountId, keyId }: Owner, trace: Trace, answer: Answer, isRepeated: boolean): void {
     const { callId, requestId, endpoint } = trace;
     if (callId === undefined) return;
-    let account = noted.get(accountId);
-    if (account === undefined) {
-      if (noted.size >= maxRows) return;
-      account = { rows: [], unlisted: 0 };
-      noted.set(accountId, account);
+    for (const noted of notedAnswers(answer, isRepeated)) {
+      let account = accounts.get(accountId);
+      if (account === undefined) {
+        if (accounts.size >= maxRows) return;
+        account = { rows: [], unlisted: 0 };
+        accounts.set(accountId, account);
+      }
+      if (account.rows.length >= ROWS_AN_ACCOUNT || rows >= maxRows) account.unlisted += 1;
+      else {
+        rows += 1;
+        const ids = { accountId, keyId, callId, requestId: requestId === callId ? undefined : requestId };
+        account.rows.push({ ...ids, at: new Date(), endpoint, ...noted });
+      }
     }
-    if (account.rows.length >= ROWS_AN_ACCOUNT || rows >= maxRows) {
-      account.unlisted += 1;
-      return;
-    }
-    rows += 1;
-    const ids = { accountId, keyId, callId, requestId: requestId === callId ? undefined : requestId };
-    account.rows.push({ ...ids, at: new Date(), endpoint, ...answer });
   }
 
   function take(): AnswerRow[] | null {
-    if (noted.size === 0) return null;
-    const taken = [...noted].flatMap(([id, account]) => rowsOf(id, account));
-    noted.clear();
+    if (accounts.size === 0) return null;
+    const taken = [...accounts].flatMap(([id, account]) => rowsOf(id, account));
+    accounts.clear();
     rows = 0;
     return taken;
   }
