@@ -385,6 +385,7 @@ A body has at most 8 KiB → dashboard/connections: a form with %s is refused �
 An account has at most 50 → dashboard/connections: connections take no place of the plan
 but neither rotated nor given another end → dashboard/connections: a connection can be neither rotated → dashboard/connections: a member sees the connection among the keys
 they end with their member or account → dashboard/connections: a member who leaves or is removed
+20 registrations an hour → dashboard/connections: bound the requests that wait, and registrations
 failures alone are a 429 → dashboard/connections: at the token endpoint failures alone count
 in which a user has signed in is counted for that user → dashboard/connections: a stranger at a member’s address
 a /48 has four times these limits → dashboard/connections: a /48 of IPv6 has the tokens
@@ -396,7 +397,10 @@ refreshed by a later lookup, not removed by age → companies/lookup: what a ref
 refreshes of an account on a day → companies/lookup: begin again the next day, and grow with
 the next import of their kind; 90 days → companies/debts: an import replaces the whole dataset → companies/debts: old changes are removed in small steps
 never confirmed: 7 days → dashboard/account-data: users who never confirmed their email
-30 days after their seven → dashboard/account-data: users who never confirmed their email
+30 days after their seven → dashboard/account-data: invitations that have ended
+90 days after their end; account delete → dashboard/account-data: connections that have ended
+a day, or with the last connection → dashboard/account-data: agents that registered themselves
+hours: 2 days → dashboard/account-data: counts by hour
 7 days after the last visit; 30 days → dashboard/auth: a session ends after 30 days
 an unconfirmed new email → dashboard/account: a new password ends a change that was asked for
 sign-ins: 90 days or account delete → dashboard/auth: the ledger has the first sign-in of a day
@@ -464,7 +468,7 @@ with the line where the row begins → companies/ingest: reads as it is meant �
 can't be the file that is read, also on standard input → platform/terminal: a file that can not be written is refused
 skips NIFs of natural persons → companies/directory: --legal-persons skips natural persons
 + unchanged + rejected; removed counts former companies → platform/terminal: a directory goes out and in again unchanged
-Save the workbook's sheet → companies/directory: the commands of docs/imports.md import what they say
+Import in this order, without --replace → companies/directory: the commands of docs/imports.md import what they say
 Natural persons have codes instead of a NIF → companies/directory: --legal-persons skips natural persons
 `;
 

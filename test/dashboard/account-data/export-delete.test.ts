@@ -309,22 +309,67 @@ describe('a deletion', () => {
   });
 });
 
-test('users who never confirmed their email go after 7 days, and invitations 30 days after their end', async () => {
-  const { id: accountId } = await createAccount(sql, { name: 'Test', plan: 'free' }, 'test');
-  for (const days of [6, 8])
-    await sql`
+/** Rows of one table, each as old as it says, and the most days for which they are kept. */
+const KEPT: [
+  what: string,
+  days: number,
+  table: string,
+  store: (accountId: string, ago: number) => PromiseLike<unknown>,
+][] = [
+  [
+    'users who never confirmed their email',
+    7,
+    'dashboard_users',
+    (_, ago) => sql`
       INSERT INTO dashboard_users ("id", "name", "email", "emailVerified", "createdAt")
-      VALUES (${`user-${days}`}, 'Eva', ${`user-${days}@example.com`}, false, now() - ${days} * interval '1 day')`;
-  for (const days of [29, 31]) {
-    const email = `guest-${days}@example.com`;
-    await invite(sql, { accountId, email }, 'test');
-    await sql`UPDATE dashboard_invitations SET expires_at = now() - ${days} * interval '1 day' WHERE email = ${email}`;
-  }
+      VALUES (${`u${ago}`}, 'Eva', ${`u${ago}@example.com`}, false, now() - ${ago} * interval '1 day')`,
+  ],
+  [
+    'invitations that have ended',
+    30,
+    'dashboard_invitations',
+    async (accountId, ago) => {
+      const email = `guest-${ago}@example.com`;
+      await invite(sql, { accountId, email }, 'test');
+      await sql`UPDATE dashboard_invitations SET expires_at = now() - ${ago} * interval '1 day' WHERE email = ${email}`;
+    },
+  ],
+  [
+    'counts by hour',
+    3,
+    'daily_counts',
+    (accountId, ago) => sql`
+      INSERT INTO daily_counts (account_id, day, key_id, kind, hour, is_error, calls, credits)
+      VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - ${Math.trunc(ago)}::integer, '*', 'search', 5, false, 1, 0)`,
+  ],
+  [
+    'connections that have ended',
+    90,
+    'connections',
+    async (accountId, ago) => {
+      const { id } = await createKey(sql, accountId, '', 'test');
+      await sql`
+        UPDATE api_keys SET is_connection = true, revoked_at = now() - ${ago} * interval '1 day' WHERE id = ${id}`;
+      await sql`
+        INSERT INTO connections VALUES (${id}, ${accountId}, 'u1', 'client', 'Agent', 'https://a.example', ${randomBytes(9)}, '')`;
+    },
+  ],
+  [
+    'agents that registered themselves',
+    1,
+    'connection_clients',
+    (_, ago) => sql`
+      INSERT INTO connection_clients VALUES (${`client-${ago}`}, 'Agent', '{}', now() - ${ago} * interval '1 day')`,
+  ],
+];
+
+test.each(KEPT)('%s are kept for %d days', async (_, days, table, store) => {
   await removeExpired(sql);
-  const users = await sql`SELECT "email" FROM dashboard_users WHERE "id" LIKE 'user-%'`;
-  const guests = await sql`SELECT email FROM dashboard_invitations WHERE account_id = ${accountId}`;
-  expect([...users, ...guests].map(({ email }) => email)).toEqual([
-    'user-6@example.com',
-    'guest-29@example.com',
-  ]);
+  const rowsOf = async () => (await sql`SELECT FROM ${sql(table)}`).length;
+  const before = await rowsOf();
+  const { id } = await createAccount(sql, { name: 'Test', plan: 'free' }, 'test');
+  for (const ago of [days - 0.1, days + 0.1]) await store(id, ago);
+  expect(await rowsOf()).toBe(before + 2);
+  await removeExpired(sql);
+  expect(await rowsOf()).toBe(before + 1);
 });
