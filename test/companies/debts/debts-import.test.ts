@@ -39,20 +39,6 @@ test('brackets are stored with the date of their dataset; an empty or null end i
   ]);
 });
 
-test('JSON Lines have amounts as numbers, and null for open-ended', async () => {
-  const text = `{"nif":${nif(1)},"start":7500,"end":null}\n{"nif":"${nif(2)}","start":1,"end":9007199254740991}\n`;
-  expect(await importText(text, { file: 'debts.jsonl' })).toEqual({
-    read: 2,
-    imported: 2,
-    rejected: 0,
-    removed: 0,
-  });
-  expect(await stored()).toMatchObject([
-    { nif: nif(1), start: 7500, end: null },
-    { nif: nif(2), start: 1, end: Number.MAX_SAFE_INTEGER },
-  ]);
-});
-
 test('an import replaces the whole dataset of its kind, and leaves the other one', async () => {
   await importText(`nif,start,end\n${nif(1)},1,2\n${nif(2)},1,2\n`);
   await importText(`nif;start;end\n${nif(1)};5;6\n`, { kind: 'social-security', date: '2026-09-30' });
@@ -97,16 +83,6 @@ test('brackets that are upside down or not whole amounts are rejected, and of a 
     '9 "start is not a whole amount"',
     '10 "NIF has a wrong check digit"',
   ]);
-});
-
-test('when every row is rejected, or a column is missing, the dataset stays', async () => {
-  await importText(`nif,start,end\n${nif(1)},1,2\n`);
-  await expect(importText(`nif,start,end\n${nif(1)},2,1\n`)).rejects.toThrow(
-    'none of the 1 rows can be used',
-  );
-  await expect(importText('nif,start,end\n')).rejects.toThrow('the file has no rows');
-  await expect(importText(`nif,start\n${nif(1)},1\n`)).rejects.toThrow('end');
-  expect(await stored()).toHaveLength(1);
 });
 
 /** Brackets of companies `from` to `to` (exclusive). */

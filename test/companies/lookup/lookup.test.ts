@@ -126,15 +126,6 @@ describe('freshness', () => {
     expect((await look(number)).body.data.title).toBe('founded');
   });
 
-  test('a failure is not remembered', async () => {
-    const number = nif(next++);
-    await api.provider.mode({ status: 500 });
-    for (let i = 1; i < 3; i++) {
-      expect((await look(number)).status).toBe(502);
-      expect(asked(number)).toBe(i);
-    }
-  });
-
   test('RECORD_MAX_AGE_S says from which age on a record is refreshed; 0 refreshes always', async () => {
     const hourly = await api.startInstance({ RECORD_MAX_AGE_S: '3600' });
     const always = await api.startInstance({ RECORD_MAX_AGE_S: '0' });

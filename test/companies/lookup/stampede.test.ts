@@ -18,7 +18,6 @@ const api = await startApi({
   directory: csv(1, 3),
   env: { PROVIDER_TIMEOUT_MS: String(TIMEOUT_MS), REGISTRY: 'vies' },
 });
-const second = await api.startInstance();
 const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
 afterEach(async () => {
   api.provider.release();
@@ -122,18 +121,6 @@ describe('time', () => {
     expect([failed + refused, refused > 0]).toEqual([100, true]);
     await eventually(async () => (await api.ledger(caller)).used, used + failed);
     await instance.stop();
-  });
-
-  test('those who come late to a refresh that hangs are answered within the bound too', async () => {
-    const number = nif(next++);
-    await api.provider.mode('hung');
-    const first = look(number, api);
-    await until('the question', () => asked(number) === 1);
-    const later = [look(number, second), look(number, api)];
-    await until('the fallback', () => asked(number) === 2);
-    const outcomes = await Promise.all([first, ...later, look(number, second)]);
-    for (const { status } of outcomes) expect(status).toBe(502);
-    expect(asked(number)).toBe(2);
   });
 
   test('100 lookups that wait for a hung provider delay no search, no usage and no stored record, and no connection', async () => {

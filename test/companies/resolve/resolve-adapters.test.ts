@@ -46,14 +46,6 @@ describe.each(['Postgres', 'Elasticsearch'])('%s', (reader) => {
     for (const [at, name] of NAMES.entries()) expect([name, answers[at]!]).toEqual([name, oracle(name)]);
   });
 
-  test('gives a name the same answer alone and beside others', async () => {
-    const some = NAMES.filter((_, at) => at % 7 === 0);
-    const together = await resolveAll(reader, some);
-    const alone: OracleAnswer[] = [];
-    for (const name of some) alone.push(...(await resolveAll(reader, [name])));
-    expect(together).toEqual(alone);
-  });
-
   test('finds real spellings, is right when it is clear, and calls no stranger clear', async () => {
     const answers = await resolveAll(reader, [...SPELLINGS.map(({ written }) => written), ...STRANGERS]);
     const ofPairs = SPELLINGS.map(({ nif }, at) => ({ nif, ...answers[at]! }));
