@@ -449,7 +449,7 @@ to import that file with its date → platform/terminal: a dataset of debts goes
 CSV (commas, semicolons or tabs) → companies/ingest: %s are read, packed or not
 further columns are ignored → companies/ingest: columns under the file’s own names
 JSON Lines with those members → companies/ingest: take text as it is, whole numbers
-empty or null: open-ended → companies/debts: brackets are stored with the date → companies/debts: JSON Lines have amounts as numbers
+empty or null: open-ended → companies/debts: brackets are stored with the date → companies/directory: the commands of docs/imports.md import
 with the jq command that makes JSON Lines of them → companies/ingest: a JSON document, with the command
 gzip is unpacked → companies/ingest: a file of several gzip members
 others, such as Excel and ZIP, are refused → companies/ingest: a spreadsheet, an archive → companies/ingest: of another encoding
@@ -457,7 +457,7 @@ names the file's columns or members → companies/ingest: columns under the file
 A dot reads a member of an object → companies/ingest: a dot goes into an object of JSON
 A file that changes while it is read is refused → companies/ingest: that is cut, emptied or written while it is read
 Bad rows are rejected, the rest is imported → companies/directory: rows that can not be used are rejected
-if every row is, nothing changes and the exit code is 1 → companies/directory: when every row is rejected → companies/debts: when every row is rejected
+if every row is, nothing changes and the exit code is 1 → companies/directory: when every row is rejected
 more fields than the header → companies/ingest: with text in more columns than the header
 a NIF that comes again later in the file → companies/directory: rejects have the order of the file → companies/debts: brackets that are upside down
 bracket upside down or not whole amounts → companies/debts: brackets that are upside down
