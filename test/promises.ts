@@ -417,6 +417,8 @@ imports still write changes for 90 days → service: when it is %s, the endpoint
 The next lookup fetches it again → companies/lookup: companies forget ends that → companies/lookup: nor does it bring back one that was forgotten
 goes with the next import that changes something → companies/directory: adds and updates rows, with --replace
 Changes of a company end after 90 days → companies/debts: old changes are removed in small steps
+keeps those of natural persons for 90 days → dashboard/account-data: the statements of docs/data-protection.md
+stays until this → dashboard/account-data: the statements of docs/data-protection.md
 revokes an account's keys, and removes its members → dashboard/account-data: removes members, sessions, invitations and every name → dashboard/account: a deletion says which credits are lost
 The ledger stays, with member for every member → dashboard/account-data: removes members, sessions, invitations and every name
 all that is stored about an account and its members, without secrets → dashboard/account-data: has the account, its members

@@ -1,6 +1,7 @@
 /** `account history`, `export` and `delete`: what is kept of an account, what of it is shown, and what goes. */
 import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { askEmailChange } from '../../../src/dashboard/account/email-change.ts';
 import { acceptInvitation, findInvitation, invite } from '../../../src/dashboard/account/invitations.ts';
 import { deleteAccount, exportAccount, removeExpired } from '../../../src/dashboard/account-data/wings.ts';
@@ -13,10 +14,12 @@ import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
+import { ROOT } from '../../support/command.ts';
 import { storeErrorCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { waitingForLock } from '../../support/locks.ts';
 import { noteProblem } from '../../support/notes.ts';
+import { storeRecord } from '../../support/records.ts';
 
 const database = await createTestDatabase('account_data');
 const sql = database.sql;
@@ -372,4 +375,22 @@ test.each(KEPT)('%s are kept for %d days', async (_, days, table, store) => {
   expect(await rowsOf()).toBe(before + 2);
   await removeExpired(sql);
   expect(await rowsOf()).toBe(before + 1);
+});
+
+test('the statements of docs/data-protection.md do what it says', async () => {
+  const page = await Bun.file(join(ROOT, 'docs/data-protection.md')).text();
+  const [retain, rename] = [...page.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, statement]) => statement!);
+  for (const [nif, days] of [
+    ['123456789', 91],
+    ['234567899', 89],
+    ['451234564', 91],
+    ['500002576', 91],
+  ] as const)
+    await storeRecord(sql, nif, 'Padaria', new Date(Date.now() - days * 86_400_000));
+  await sql.unsafe(retain!);
+  const kept = await sql`SELECT nif FROM companies ORDER BY nif`;
+  expect(kept.map(({ nif }) => nif)).toEqual(['234567899', '500002576']);
+  const { id } = await createAccount(sql, { name: 'Ana', plan: 'free' }, 'test');
+  await sql.unsafe(rename!.replace('acc_…', id));
+  expect((await requireAccount(sql, id)).name).toBe('removed');
 });
