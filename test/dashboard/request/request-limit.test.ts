@@ -131,21 +131,6 @@ test('a member who asks for too many pages is told to wait; other members and th
   expect(body.data.rateLimit.remaining).toBe(19);
 });
 
-test('visitors of one address who ask too often are told to wait; those of another are not', async () => {
-  const visitor = createVisitor(service.baseUrl);
-  const statuses = await Promise.all(
-    Array.from({ length: 10 }, async () => {
-      const seen = new Set<number>();
-      for (let count = 0; count < 40 && !seen.has(429); count += 1) {
-        seen.add((await visitor.get('/dashboard/sign-in')).status);
-      }
-      return seen;
-    }),
-  );
-  expect(statuses.some((seen) => seen.has(429))).toBe(true);
-  expect((await createVisitor(service.baseUrl).get('/dashboard/sign-in')).status).toBe(200);
-});
-
 const requests = ({ logLines }: TestService) => logLines.filter((line) => line.msg === 'request');
 const errors = () => service.logLines.filter((line) => Number(line.level) >= 50);
 
