@@ -9,9 +9,8 @@ import { KIB, MINUTE, SECOND } from '../../../src/platform/units.ts';
 import { call } from '../../support/client.ts';
 import { storeCallCounts, storeCostlyErrorCounts } from '../../support/counts.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
-import { eventually } from '../../support/until.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
-import { createMember, createMemberWithKey, makeKey, type PageAnswer, type Visitor } from '../visitor.ts';
+import { createMember, makeKey, type PageAnswer, type Visitor } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -281,19 +280,6 @@ test('calls and errors of a key in 30 days are summed by outcome, each once, lis
     `"${today}","","dashboard",0,0,0,0,0,0,0,0,0,1,0,0,1`,
     `"${today}","${keyId}","web",0,0,0,1500,0,1500,3,4,5,1200,0,0,1200`,
   ]);
-});
-
-test('a call with an error, alone or in a batch, shows up within seconds; one without a key never', async () => {
-  const { visitor, secret: key, id } = await createMemberWithKey(service);
-  await fetch(`${service.url}/companies`, { headers: { Authorization: `Bearer ${key}` } });
-  await fetch(`${service.url}/companies`);
-  await fetch(`${service.url}/lookups`, {
-    method: 'POST',
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ nifs: ['1', '2'] }),
-  });
-  const shown = async () => (await visitor.get(`/dashboard/keys/${id}`)).textsOf('#use .legend li').at(-1);
-  await eventually(shown, 'Not valid, not found or expired (400, 404, 410) 3');
 });
 
 describe('the time that a download waits for its reader', () => {
