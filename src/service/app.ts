@@ -14,10 +14,7 @@ export type AppParts = McpParts & PublicParts;
 
 /** All routes together, without a socket (listen.ts opens that). */
 export function createApp(parts: AppParts) {
-  const { observer, metrics, dashboard } = parts;
-  for (const route of parts.handlers.keys()) {
-    metrics.requests.expect(BASE_PATH + templateOf(route.path), [200, ...statusesOf(route)]);
-  }
+  const { observer, dashboard } = parts;
   const app = new Elysia({
     aot: true,
     strictPath: true,
@@ -69,9 +66,10 @@ export function createUnknown(parts: Pick<AppParts, 'observer' | 'dashboard'>): 
  * Admission in a `derive`, which runs before validation, was tried: lookups cost as much, refusals 5.5% more, and the pipeline was in two
  * places. Elysia also takes the last `q` of several, this API the first.
  */
-function addApi(app: AnyElysia, { pipeline, observer, handlers, stopping }: AppParts): void {
+function addApi(app: AnyElysia, { pipeline, observer, metrics, handlers, stopping }: AppParts): void {
   for (const [path, routes] of Map.groupBy(handlers.keys(), ({ path }) => path)) {
     const answers = routes.map((route) => {
+      metrics.requests.expect(BASE_PATH + templateOf(path), [200, ...statusesOf(route)]);
       const call = createRestFace(route, handlers.get(route)!, stopping);
       const endpoint = endpointOf(route);
       const answer = (request: Request, trace: RequestTrace) => {

@@ -182,12 +182,8 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const dashboard = await createDashboard({ ...served, sql, config, log, rateLimiter });
     tasks.add('the dashboard', () => dashboard.close());
 
-    const allProbes = [
-      ...storeProbes({ ...stores, ...directory }, directoryHealth),
-      creditsProbe.probe,
-      ...probes,
-    ];
-    const health = createHealth(allProbes, () => isLeaving, log);
+    const ofStores = storeProbes({ ...stores, ...directory }, directoryHealth);
+    const health = createHealth([...ofStores, creditsProbe.probe, ...probes], () => isLeaving, log);
     observeDependencies(health, stores, log, metrics);
     const { metricsToken } = config;
     const app = createApp({ ...served, metrics, metricsToken, health, dashboard });

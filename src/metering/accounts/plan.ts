@@ -36,8 +36,7 @@ export async function readPlan(sql: Sql, plan: Plan): Promise<PlanQuotas> {
 
 /** Postgres's clock with the precision of a `Date`, so that a stored instant equals the one that it is compared with. */
 export async function clock(sql: Transaction): Promise<Date> {
-  const rows = await sql<{ now: Date }[]>`SELECT date_trunc('milliseconds', clock_timestamp()) AS now`;
-  return only(rows).now;
+  return only(await sql<{ now: Date }[]>`SELECT date_trunc('milliseconds', clock_timestamp()) AS now`).now;
 }
 
 /**

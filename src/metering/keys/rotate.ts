@@ -1,7 +1,7 @@
 import { RefusedError } from '../../platform/errors.ts';
 import { secretStart } from '../../platform/observability/redaction.ts';
 import { only } from '../../platform/postgres/answer.ts';
-import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import type { Sql } from '../../platform/postgres/connect.ts';
 import { DAY, SECOND } from '../../platform/units.ts';
 import { type Actor, recordEvent } from '../accounts/events.ts';
 import { isPreviousSecret, KeyExistsError, lockKey, refuseConnection } from './key-store.ts';
@@ -48,7 +48,14 @@ export async function rotateKey(sql: Sql, id: string, overlapS: number, actor: A
     const { isSame, isExpired, earlier, until } = only(rows);
     if (isSame) return { id, secret, previousUntil: earlier };
     if (await isPreviousSecret(sql, secret)) throw new KeyExistsError('the key was rotated earlier');
-    await refuseTooManyRotations(sql, key.accountId, id);
+    const rotations = await sql<{ lastDay: number }[]>`
+      SELECT count(*) AS "lastDay" FROM account_events
+      WHERE account_id = ${key.accountId} AND kind = 'key-rotated' AND detail ->> 'key' = ${id}
+        AND at > now() - interval '1 day'`;
+    if (only(rotations).lastDay >= ROTATIONS_PER_DAY) {
+      const message = `the key ${id} was rotated ${ROTATIONS_PER_DAY} times in the last 24 hours, which is the most in that time: try again later`;
+      throw new RotationError('often', message);
+    }
     if (isExpired) throw new RotationError('expired', `the key ${id} has expired: see \`key expire\``);
     await sql`
       INSERT INTO api_key_previous_secrets (secret_sha256, key_id, until)
@@ -61,16 +68,4 @@ export async function rotateKey(sql: Sql, id: string, overlapS: number, actor: A
     await recordEvent(sql, key.accountId, { kind: 'key-rotated', actor, detail });
     return { id, secret, previousUntil: until };
   });
-}
-
-async function refuseTooManyRotations(sql: Transaction, accountId: string, id: string): Promise<void> {
-  const rotations = await sql<{ lastDay: number }[]>`
-    SELECT count(*) AS "lastDay" FROM account_events
-    WHERE account_id = ${accountId} AND kind = 'key-rotated' AND detail ->> 'key' = ${id}
-      AND at > now() - interval '1 day'`;
-  if (only(rotations).lastDay < ROTATIONS_PER_DAY) return;
-  throw new RotationError(
-    'often',
-    `the key ${id} was rotated ${ROTATIONS_PER_DAY} times in the last 24 hours, which is the most in that time: try again later`,
-  );
 }

@@ -4,6 +4,7 @@ import type { ApiRoute } from '../../http/api-route.ts';
 import { enumeration } from '../../http/enumeration.ts';
 import { RIGHTS } from '../../http/right.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
+import { iso } from '../accounts/plan.ts';
 import { createRowReader } from '../accounts/reader.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
 import { type ApiKey, keyColumns } from '../keys/key-store.ts';
@@ -90,10 +91,8 @@ export const createKeyReader = (sql: Sql): ReadKey =>
 
 export function createKeyHandler({ readKey }: { readKey: ReadKey }): Handler {
   return freeHandler('The key could not be read.', async ({ caller }) => {
-    const key = await readKey(caller.keyId);
-    const { name, start, only, budget, requests_per_minute, test } = key;
-    const expires = key.expires?.toISOString() ?? null;
-    const data = { name, start, expires, only, budget, requests_per_minute, test };
+    const { name, start, expires, only, budget, requests_per_minute, test } = await readKey(caller.keyId);
+    const data = { name, start, expires: iso(expires), only, budget, requests_per_minute, test };
     return ok<KeyAnswer>({ data, error: null });
   });
 }
