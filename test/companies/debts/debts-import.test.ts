@@ -29,10 +29,10 @@ async function stored(): Promise<unknown[]> {
 }
 
 test('brackets are stored with the date of their dataset; an empty or null end is open-ended', async () => {
-  const text = `nif,start,end\n${nif(1)},1000,5000\n${nif(2)},1000000,\n${nif(3)},0,0\n${nif(4)},7500,null\n`;
+  const text = `nif,start,end\n${nif(1)},1000,9007199254740991\n${nif(2)},1000000,\n${nif(3)},0,0\n${nif(4)},7500,null\n`;
   expect(await importText(text)).toEqual({ read: 4, imported: 4, rejected: 0, removed: 0 });
   expect(await stored()).toEqual([
-    { kind: 'tax', nif: nif(1), start: 1000, end: 5000, date: '2026-10-31' },
+    { kind: 'tax', nif: nif(1), start: 1000, end: Number.MAX_SAFE_INTEGER, date: '2026-10-31' },
     { kind: 'tax', nif: nif(2), start: 1_000_000, end: null, date: '2026-10-31' },
     { kind: 'tax', nif: nif(3), start: 0, end: 0, date: '2026-10-31' },
     { kind: 'tax', nif: nif(4), start: 7500, end: null, date: '2026-10-31' },

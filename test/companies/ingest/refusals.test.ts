@@ -356,14 +356,6 @@ describe('an open file', () => {
     await until('the files are closed', () => openFiles() === 0);
   });
 
-  test('keeps the rows of a batch while later ones are read', async () => {
-    const reader = await openRows({ path: fileWith('keep.csv', HEADER + MANY_ROWS) }, DIRECTORY);
-    const batches = await Array.fromAsync(reader.batches);
-    expect(batches.length).toBeGreaterThan(2);
-    const raw = batches.flatMap((batch) => batch.rows.map(({ raw }) => raw)).join('\n');
-    expect(`${raw}\n` === MANY_ROWS).toBe(true);
-  });
-
   test('stops with the reason of its signal, also while a pipe says nothing', async () => {
     const silent = new ReadableStream<Uint8Array>({
       start: (controller) => controller.enqueue(new TextEncoder().encode(HEADER)),
