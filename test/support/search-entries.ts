@@ -1,11 +1,12 @@
 import { expect } from 'bun:test';
 import type { Client } from '@elastic/elasticsearch';
 import { openMatches } from '../../src/companies/matches/matches.ts';
+import { parseMatchQuery, type WordsQuery } from '../../src/companies/matches/matches-query.ts';
 import { openReader } from '../../src/companies/resolve/resolve-open.ts';
 import { openCurrent } from '../../src/companies/search/current.ts';
 import type { SearchEntry } from '../../src/companies/search/document.ts';
 import { openSearch } from '../../src/companies/search/open-search.ts';
-import type { DirectorySearch } from '../../src/companies/search/search.ts';
+import type { DirectorySearch, Finder } from '../../src/companies/search/search.ts';
 import { parseQuery } from '../../src/companies/search/search-query.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { inOneTurn } from './stopped-clock.ts';
@@ -37,5 +38,14 @@ export async function expectAnswers(
 /** The entries that a directory finds for `q`, as a caller types it. */
 export async function searchEntries(directory: DirectorySearch, q: string): Promise<SearchEntry[]> {
   const { entries } = await directory.find(parseQuery(q));
+  return entries.map(({ nif, legalName }) => ({ nif, legalName }));
+}
+
+/** The matches for `q`, as a caller types it. */
+export async function matchEntries(matches: Finder<WordsQuery>, q: string): Promise<SearchEntry[]> {
+  const query = parseMatchQuery(q);
+  if (query.kind === 'nothing') return [];
+  if (query.kind !== 'words') throw new Error('no query for words');
+  const { entries } = await matches.find(query);
   return entries.map(({ nif, legalName }) => ({ nif, legalName }));
 }

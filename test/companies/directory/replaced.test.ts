@@ -15,9 +15,8 @@ import { csv, nif } from '../../support/companies.ts';
 import { elasticsearchUrl } from '../../support/elasticsearch.ts';
 import type { Mode } from '../../support/modes.ts';
 import { startProxy, type TcpProxy } from '../../support/proxy.ts';
-import { matchesOf, readerOf, searchEntries, searchOf } from '../../support/search-entries.ts';
+import { matchEntries, matchesOf, readerOf, searchEntries, searchOf } from '../../support/search-entries.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
-import { matchEntries } from '../matches/matches-support.ts';
 
 const SRC = join(import.meta.dir, '../../../src');
 /** Companies of the first generation. The others have as many more as their number. */

@@ -1,13 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { afterAll, afterEach, expect, test } from 'bun:test';
 import { createRefreshLeases } from '../../../src/companies/lookup/lease.ts';
 import { createCompanyReader, forgetCompany } from '../../../src/companies/lookup/lookup-store.ts';
 import { createRefresher } from '../../../src/companies/lookup/refresh.ts';
 import { createRefreshBounds, RefreshesUsedUpError } from '../../../src/companies/lookup/refresh-bounds.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
-import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { nif } from '../../support/companies.ts';
-import { createTestDatabase, postgresUrl, type TestDatabase } from '../../support/database.ts';
-import { startProxy, type TcpProxy } from '../../support/proxy.ts';
+import { createTestDatabase, postgresUrl } from '../../support/database.ts';
+import { startProxy } from '../../support/proxy.ts';
 import { NO_DETAILS } from '../../support/records.ts';
 import { createCaller } from '../../support/service.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
@@ -15,16 +15,12 @@ import { eventually } from '../../support/until.ts';
 
 const LEASE_MS = 1500;
 
-let database: TestDatabase;
-let proxy: TcpProxy;
-/** One connection that can get stuck. */
-let slow: Sql;
 let next = 700;
-beforeAll(async () => {
-  database = await createTestDatabase('leases');
-  proxy = await startProxy(postgresUrl);
-  slow = connectPostgres(proxy.url(database.url), { max: 1 });
-});
+const database = await createTestDatabase('leases');
+const proxy = await startProxy(postgresUrl);
+/** One connection that can get stuck. */
+const slow = connectPostgres(proxy.url(database.url), { max: 1 });
+const leases = createRefreshLeases(database.sql, LEASE_MS);
 afterEach(() => proxy.up());
 afterAll(async () => {
   await slow.end({ timeout: 5 });
@@ -40,8 +36,8 @@ async function titleOf(number: string): Promise<string | null> {
   return row?.title ?? null;
 }
 
-async function take(leases: ReturnType<typeof createRefreshLeases>, number: string): Promise<string> {
-  const attempt = await leases.acquire(number);
+async function take({ acquire }: ReturnType<typeof createRefreshLeases>, number: string): Promise<string> {
+  const attempt = await acquire(number);
   expect(attempt).toBeString();
   return attempt!;
 }
@@ -65,7 +61,6 @@ async function storeLate(number: string, meanwhile: () => Promise<unknown>): Pro
 test('a record that is stored after its lease has run out overwrites no newer one', async () => {
   const number = nif(next++);
   await storeLate(number, async () => {
-    const leases = createRefreshLeases(database.sql, LEASE_MS);
     const attempt = await take(leases, number);
     expect(await leases.completeWithRecord(number, attempt, details('newer'), 'vies')).toBe(true);
   });
@@ -74,30 +69,28 @@ test('a record that is stored after its lease has run out overwrites no newer on
 
 test('nor does it bring back one that was forgotten', async () => {
   const number = nif(next++);
-  const leases = createRefreshLeases(database.sql, LEASE_MS);
   await leases.completeWithRecord(number, await take(leases, number), details('old'), 'nif.pt');
   await storeLate(number, () => forgetCompany(database.sql, number));
   expect(await titleOf(number)).toBeNull();
 });
 
 test('a lease that was taken when nobody waited for it any more is released', async () => {
-  const leases = createRefreshLeases(slow, 60_000);
-  await take(leases, nif(next++));
+  const long = createRefreshLeases(slow, 60_000);
+  await take(long, nif(next++));
   const number = nif(next++);
   proxy.hang();
-  await expect(leases.acquire(number)).rejects.toThrow('did not answer');
+  await expect(long.acquire(number)).rejects.toThrow('did not answer');
   proxy.up();
   // The lease is returned on this connection, before the second of these.
   await slow`SELECT 1`;
   await slow`SELECT 1`;
-  await take(createRefreshLeases(database.sql, LEASE_MS), number);
+  await take(leases, number);
 });
 
 test.each([
   ['found', 'failed'],
   ['failed', 'found'],
 ] as const)('an attempt that has %s can not be told that it has %s', async (first, then) => {
-  const leases = createRefreshLeases(database.sql, LEASE_MS);
   const number = nif(next++);
   const attempt = await take(leases, number);
   for (const outcome of [first, then]) {
@@ -148,7 +141,6 @@ const expire = (number: string) => database.sql`
 
 test('a caller that has lost its lease gets the record of the attempt that has it now, and stores none', async () => {
   const number = nif(next++);
-  const leases = createRefreshLeases(database.sql, LEASE_MS);
   const { refresh, asked } = refresherOf(async () => {
     await expire(number);
     await leases.completeWithRecord(number, await take(leases, number), details('newer'), 'vies');
@@ -183,7 +175,6 @@ test('a caller whose record came after its lease begins again while it has time,
 
 test('a caller whose time is up begins nothing: no source is asked, no refresh taken, and the lease is free again', async () => {
   const number = nif(next++);
-  const leases = createRefreshLeases(database.sql, LEASE_MS);
   const late = await newPayer();
   const { refresh, asked } = refresherOf(async () => {});
   await expect(refresh(number, late, performance.now())).rejects.toThrow('nobody waits');

@@ -2,9 +2,8 @@
 import { expect, test } from 'bun:test';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { openDedicated } from '../../../src/platform/postgres/dedicated.ts';
-import { matchesOf, searchEntries, searchOf } from '../../support/search-entries.ts';
+import { matchEntries, matchesOf, searchEntries, searchOf } from '../../support/search-entries.ts';
 import { createDirectory } from '../../support/search-index.ts';
-import { matchEntries } from '../matches/matches-support.ts';
 import { createMatchOracle, createSearchOracle } from '../oracles.ts';
 import { numbered } from './entries.ts';
 
