@@ -38,7 +38,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     return { tokens: PER_MINUTE - 1 - rateLimit.remaining, credits: quotas.requests.used };
   }
 
-  // Further input that is not valid: success.test.ts and nif-forms.test.ts.
+  // Further input that is not valid: http/reference.test.ts, http/input.test.ts and nif-forms.test.ts.
   const OUTCOMES: [name: string, path: string, status: number, kind: string | null, credits: number][] = [
     ['200: a search that finds', '/companies?q=empresa', 200, null, 1],
     ['200: a search that finds nothing', '/companies?q=nada', 200, null, 1],
