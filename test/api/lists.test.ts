@@ -173,7 +173,7 @@ describe('a body in chunks', () => {
     [33, 'too large for Bun, which answers itself', BY_BUN, 0],
     [38, 'too large for Bun', BY_BUN, 0],
     [400, 'too large for Bun', BY_BUN, 0],
-  ])('of %d is %s: %#', async (chunks, _name, expected, cost) => {
+  ])('of %d is %s', async (chunks, _name, expected, cost) => {
     const { accountId, key } = await api.caller(plenty);
     const from = api.logLines.length;
     const { closed } = await sendText(api.baseUrl, inChunks(key, chunks));
