@@ -1,8 +1,7 @@
 /** Each state has its texts, and each place of the table shows them. */
 import { afterAll, expect, test } from 'bun:test';
 import { createMailer } from '../../src/dashboard/auth/mail.ts';
-import { MAILS } from '../../src/dashboard/auth/mail-text.ts';
-import { DUE_MAILS, sendAllDueMails } from '../../src/dashboard/mails/due-mails.ts';
+import { sendAllDueMails } from '../../src/dashboard/mails/due-mails.ts';
 import { MESSAGES } from '../../src/dashboard/messages.ts';
 import type { STATE_TEXTS } from '../../src/dashboard/ui/states.ts';
 import type { ProblemName } from '../../src/http/problems.ts';
@@ -25,7 +24,7 @@ type Place = 'overview' | 'keys' | 'try' | 'screen' | 'signIn' | 'mail' | 'probl
 
 /**
  * How a place says it. `notice`: above the page. `card`: a part of the page. `answer`: the answer to a call that is made there. `page`: in
- * place of the page. `problem` names it, and `mail` the one of MAILS (auth/mail-text.ts) with its stage. `none` is the reason why
+ * place of the page. `problem` names it, and `mail` is the subject. `none` is the reason why
  * the place says nothing.
  */
 type Shown =
@@ -54,23 +53,27 @@ const CARD = onPages('card', ON_OVERVIEW, ON_OVERVIEW, ON_OVERVIEW);
 const KEYS = onPages(ON_KEYS, 'card', ON_KEYS, ON_KEYS);
 const CALL = { ...onPages(OF_CALLS, OF_CALLS, 'answer', 'answer'), mail: NO_MAIL };
 const AWAY = { ...onPages('page', 'page', 'page', 'page', 'page'), mail: NO_MAIL };
+const { mailPlanSubject, mailKeySubject, mailUsageSubject, mailSuspendedSubject } = MESSAGES.en;
 const UNAVAILABLE = { problem: 'service-unavailable' } as const;
 const UNAUTHORIZED = { problem: 'unauthorized' } as const;
-const NO_CREDITS = { mail: { mail: 'usage 100%' }, problem: { problem: 'monthly-quota-exceeded' } } as const;
+const NO_CREDITS = {
+  mail: { mail: mailUsageSubject('100') },
+  problem: { problem: 'monthly-quota-exceeded' },
+} as const;
 
 const STATES: Record<State, Record<Place, Shown>> = {
-  low: { ...NOTICE, mail: { mail: 'usage 80%' } },
-  beyond: { ...NOTICE, mail: { mail: 'usage 100%' } },
-  purchasedOnly: { ...CARD, mail: { mail: 'usage 100%' } },
+  low: { ...NOTICE, mail: { mail: mailUsageSubject('80') } },
+  beyond: { ...NOTICE, mail: { mail: mailUsageSubject('100') } },
+  purchasedOnly: { ...CARD, mail: { mail: mailUsageSubject('100') } },
   none: { ...NOTICE, ...NO_CREDITS },
   noneIncluded: { ...NOTICE, ...NO_CREDITS, mail: unsaid('no share of included credits was used') },
   switchedOff: { ...NOTICE, ...NO_CREDITS },
-  lapsesSoon: { ...NOTICE, mail: { mail: 'plan week' } },
-  lapsed: { ...NOTICE, mail: { mail: 'plan ended' } },
-  tooManyKeys: { ...KEYS, mail: { mail: 'plan ended' } },
-  suspended: { ...NOTICE, signIn: 'notice', mail: { mail: 'suspended' }, problem: UNAUTHORIZED },
-  keyEndsSoon: { ...NOTICE, mail: { mail: 'keys week' } },
-  keyEnded: { ...NOTICE, mail: { mail: 'keys expired' }, problem: UNAUTHORIZED },
+  lapsesSoon: { ...NOTICE, mail: { mail: mailPlanSubject.week } },
+  lapsed: { ...NOTICE, mail: { mail: mailPlanSubject.ended } },
+  tooManyKeys: { ...KEYS, mail: { mail: mailPlanSubject.ended } },
+  suspended: { ...NOTICE, signIn: 'notice', mail: { mail: mailSuspendedSubject }, problem: UNAUTHORIZED },
+  keyEndsSoon: { ...NOTICE, mail: { mail: mailKeySubject.week } },
+  keyEnded: { ...NOTICE, mail: { mail: mailKeySubject.expired }, problem: UNAUTHORIZED },
   keyRotated: { ...KEYS, mail: unsaid('the page after the rotation says it') },
   postgresAway: { ...AWAY, problem: UNAVAILABLE },
   searchAway: {
@@ -95,14 +98,19 @@ async function newMember() {
   const member = await createMemberWithKey(service);
   // A key that was created for less than a week has no mail a week before its end.
   await sql`UPDATE api_keys SET created_at = now() - interval '30 days' WHERE account_id = ${member.accountId}`;
-  return { ...member, stranger: createVisitor(service.baseUrl) };
+  const stranger = createVisitor(service.baseUrl);
+  const tokens: Partial<Record<Place, string>> = {
+    signIn: await formTokenOf(stranger),
+    try: await formTokenOf(member.visitor, '/dashboard/try'),
+    screen: await formTokenOf(member.visitor, '/dashboard/screen'),
+  };
+  return { ...member, stranger, tokens };
 }
 const DAY_MS = 86_400_000;
 const cli = createCommandLine(database.url, { SMTP_URL: mail.url });
 const log = { error() {} };
 const publicUrl = service.baseUrl;
 const mailer = createMailer(mail.url, null, publicUrl, log);
-const sendDueMails = () => sendAllDueMails({ sql, mailer, publicUrl, buyUrl: null, contact: null });
 /** Another query each time, because answers are cached. */
 const search = (secret: string) => call(service.url, `/companies?q=${secret.slice(-6)}`, { key: secret });
 
@@ -145,7 +153,8 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
   },
   async keyEnded({ accountId, id }) {
     await sql`UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE id = ${id}`;
-    await refuse(accountId, id);
+    const refused = sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${id}, '401', 412)`;
+    await storeErrorCounts(sql, refused);
   },
   keyRotated: ({ id }) => rotateKey(sql, id, 86_400, 'test'),
   // A key that was called within seconds is known without Postgres, unless the notice of its making comes after that call.
@@ -190,40 +199,25 @@ async function lapse(accountId: string): Promise<void> {
       plus_until = now() - interval '2 hours', period_start = now() - interval '40 days', period_end = now() - interval '2 hours' WHERE account_id = ${accountId}`;
 }
 
-const refuse = (accountId: string, keyId: string) =>
-  storeErrorCounts(sql, sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${keyId}, '401', 412)`);
-
-/** The pages at which a place can say it. */
+/** The page at which a place can say it. */
 async function visit(
-  { visitor, stranger, id }: Member,
+  { visitor, stranger, id, tokens }: Member,
   place: Exclude<Place, 'mail' | 'problem'>,
-  { shown, tokens }: { shown: Shown; tokens: Tokens },
+  shown: Shown,
 ): Promise<PageAnswer> {
-  if (place === 'overview') return visitor.get('/dashboard');
   const form_token = tokens[place]!;
-  if (place === 'signIn')
-    return shown === 'page'
-      ? stranger.post('/dashboard/sign-in', {
-          form_token,
-          email: 'a@example.com',
-          password: 'a long password',
-        })
-      : visitor.get('/dashboard/sign-in');
-  if (place === 'keys') return visitor.get(shown === 'card' ? `/dashboard/keys/${id}` : '/dashboard/keys');
-  if (shown === 'notice') return visitor.get(`/dashboard/${place}`);
-  return place === 'try'
-    ? visitor.post('/dashboard/try', { form_token, q: 'abaco', kind: 'search' })
-    : visitor.post('/dashboard/screen', { form_token, list: nif(4), price: '1' });
-}
-
-type Tokens = Partial<Record<Place, string>>;
-
-async function tokensOf({ visitor, stranger }: Member): Promise<Tokens> {
-  return {
-    signIn: await formTokenOf(stranger),
-    try: await formTokenOf(visitor, '/dashboard/try'),
-    screen: await formTokenOf(visitor, '/dashboard/screen'),
-  };
+  if (place === 'signIn' && shown === 'page')
+    return stranger.post('/dashboard/sign-in', {
+      form_token,
+      email: 'a@example.com',
+      password: 'a long one',
+    });
+  if (place === 'try' && shown !== 'notice')
+    return visitor.post('/dashboard/try', { form_token, q: 'abaco', kind: 'search' });
+  if (place === 'screen' && shown !== 'notice')
+    return visitor.post('/dashboard/screen', { form_token, list: nif(4), price: '1' });
+  const paths = { overview: '', signIn: '/sign-in', keys: shown === 'card' ? `/keys/${id}` : '/keys' };
+  return visitor.get(`/dashboard${{ ...paths, try: '/try', screen: '/screen' }[place]}`);
 }
 
 /** A pattern of the three sentences, with any values. */
@@ -240,21 +234,7 @@ function patternOf(state: State): RegExp {
   return new RegExp(texts.join('.*'), 's');
 }
 
-/** The subject of a mail that the table names, with its stage: `keys week`. */
-function subjectOf(named: string): string {
-  const { mailPlanSubject, mailKeySubject, mailUsageSubject, mailSuspendedSubject } = MESSAGES.en;
-  const [name, stage = ''] = named.split(' ');
-  expect([...DUE_MAILS.keys(), ...Object.keys(MAILS)]).toContain(name!);
-  const subjects: Record<string, string | undefined> = {
-    plan: new Map(Object.entries(mailPlanSubject)).get(stage),
-    keys: new Map(Object.entries(mailKeySubject)).get(stage),
-    usage: mailUsageSubject(stage.replace('%', '')),
-    suspended: mailSuspendedSubject,
-  };
-  return `Subject: ${MESSAGES.en.brand}: ${subjects[name!]}`;
-}
-
-async function checkPages(state: State, member: Member, tokens: Tokens): Promise<void> {
+async function checkPages(state: State, member: Member): Promise<void> {
   const { visitor } = member;
   // Suspending ends the sessions, so that the sign-in page comes first.
   for (const place of ['signIn', 'overview', 'keys', 'try', 'screen'] as const) {
@@ -270,23 +250,22 @@ async function checkPages(state: State, member: Member, tokens: Tokens): Promise
     const page =
       state === 'tooManyKeys' && place === 'keys'
         ? await visitor.get('/dashboard/keys')
-        : await visit(member, place, { shown, tokens });
+        : await visit(member, place, shown);
     expect([place, page.textOf('main')]).toEqual([place, expect.stringMatching(patternOf(state))]);
   }
 }
 
 /** The one mail that the table names, or none. */
 async function checkMail(shown: Shown, email: string): Promise<void> {
-  await sendDueMails();
+  await sendAllDueMails({ sql, mailer, publicUrl, buyUrl: null, contact: null });
   if (typeof shown !== 'string' && 'mail' in shown)
-    expect((await mail.mailTo(email)).text).toContain(subjectOf(shown.mail));
+    expect((await mail.mailTo(email)).text).toContain(`Subject: ${MESSAGES.en.brand}: ${shown.mail}`);
   expect(mail.received(email)).toBe(0);
 }
 
 for (const state of Object.keys(STATES) as State[])
   test(`${state}: each of its pages, mails and problems says it, and no further mail and problem does`, async () => {
     const member = await newMember();
-    const tokens = await tokensOf(member);
     const { visitor, secret, email } = member;
     const { problem, mail: mailed } = STATES[state];
     const end = await ARRANGE[state](member);
@@ -294,7 +273,7 @@ for (const state of Object.keys(STATES) as State[])
       // Before the pages, because a key is known for seconds. A call that is answered comes last, because it is charged a credit.
       if (typeof problem !== 'string' && 'problem' in problem)
         expect((await search(secret)).kind).toBe(problem.problem);
-      await checkPages(state, member, tokens);
+      await checkPages(state, member);
     } finally {
       if (typeof end === 'function') await end();
       proxy.up();

@@ -115,24 +115,18 @@ export const refresh = (service: Service, { clientId }: Pick<Agent, 'clientId'>,
 export const revoke = ({ baseUrl }: Service, token: string) =>
   fetch(`${baseUrl}/oauth/revoke`, { method: 'POST', body: new URLSearchParams({ token }) });
 
-/** A code that was not exchanged yet, with its agent. @param fields of the consent */
-export async function waitingCode(
-  service: Service,
-  { visitor, password }: { visitor: Visitor; password: string },
-  fields = {},
-): Promise<{ agent: Agent; code: string }> {
+type Connecting = { visitor: Visitor; password: string };
+
+/** A code that was not exchanged yet, with its agent. */
+export async function waitingCode(service: Service, { visitor, password }: Connecting) {
   const agent = await registerAgent(service);
-  const answer = await consent(visitor, { password }, await openConsent(visitor, agent), fields);
+  const answer = await consent(visitor, { password }, await openConsent(visitor, agent));
   return { agent, code: answerOf(answer).code! };
 }
 
 /** Connects an agent of a member. */
-export async function connectAgent(
-  service: Service,
-  person: { visitor: Visitor; password: string },
-  fields = {},
-) {
-  const { agent, code } = await waitingCode(service, person, fields);
+export async function connectAgent(service: Service, person: Connecting) {
+  const { agent, code } = await waitingCode(service, person);
   return { agent, code, tokens: await exchange(service, agent, code) };
 }
 
