@@ -42,27 +42,12 @@ export async function storeCalls(
   }
 }
 
-interface ReceivedMail {
-  from: string;
-  to: string[];
-  /** Headers and body, decoded. */
-  text: string;
-}
-
-export interface MailServer {
-  url: string;
-  /** The next mail to an address that has not been asked for yet. @throws when none comes */
-  mailTo(address: string): Promise<ReceivedMail>;
-  /** Mails to an address that came and have not been asked for. */
-  received(address: string): number;
-  /** The most connections that were open at once. */
-  mostConnections(): number;
-  stop(): Promise<void>;
-}
+export type MailServer = Awaited<ReturnType<typeof startMailServer>>;
 
 /** A real SMTP server on a free port that keeps what it is given. */
-export async function startMailServer(): Promise<MailServer> {
-  const mails: ReceivedMail[] = [];
+export async function startMailServer() {
+  /** `text`: headers and body, decoded. */
+  const mails: { from: string; to: string[]; text: string }[] = [];
   let open = 0;
   let most = 0;
   const server = new SMTPServer({
@@ -91,12 +76,15 @@ export async function startMailServer(): Promise<MailServer> {
   const { port } = server.server.address() as { port: number };
   return {
     url: `smtp://127.0.0.1:${port}`,
-    async mailTo(address) {
+    /** The next mail to an address that has not been asked for yet. @throws when none comes */
+    async mailTo(address: string) {
       const find = () => mails.findIndex((mail) => mail.to.includes(address));
       await until(`a mail to ${address}`, () => find() !== -1);
       return mails.splice(find(), 1)[0]!;
     },
-    received: (address) => mails.filter((mail) => mail.to.includes(address)).length,
+    /** Mails to an address that came and have not been asked for. */
+    received: (address: string) => mails.filter((mail) => mail.to.includes(address)).length,
+    /** The most connections that were open at once. */
     mostConnections: () => most,
     stop: () => new Promise<void>((resolve) => server.close(resolve)),
   };

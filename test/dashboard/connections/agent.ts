@@ -8,12 +8,7 @@ type Service = Pick<TestService, 'baseUrl'>;
 
 const REDIRECT = 'https://agent.example/callback';
 
-export interface Agent {
-  clientId: string;
-  redirectUri: string;
-  verifier: string;
-  state: string;
-}
+export type Agent = ReturnType<typeof agentOf>;
 
 /** Registers a client, for a service with OAUTH_REGISTRATION=on. */
 export async function registerAgent(
@@ -30,7 +25,7 @@ export async function registerAgent(
 }
 
 /** An agent of a client, which may be unknown. */
-export function agentOf(clientId: string, redirectUri = REDIRECT): Agent {
+export function agentOf(clientId: string, redirectUri = REDIRECT) {
   const random = () => randomBytes(32).toString('base64url');
   return { clientId, redirectUri, verifier: random(), state: random() };
 }
@@ -73,25 +68,18 @@ export function answerOf({ headers }: PageAnswer): Record<string, string> {
   return Object.fromEntries(new URL(headers.get('location')!).searchParams);
 }
 
-export interface TokenAnswer {
-  status: number;
-  access_token: string;
-  refresh_token: string;
-  expires_in: number;
-  error?: string;
-}
-
 export async function askToken(
   { baseUrl }: Service,
   fields: Record<string, string>,
   address = randomAddress(),
-): Promise<TokenAnswer> {
+) {
   const response = await fetch(`${baseUrl}/oauth/token`, {
     method: 'POST',
     headers: { 'X-Forwarded-For': address },
     body: new URLSearchParams(fields),
   });
-  return { status: response.status, ...((await response.json()) as Omit<TokenAnswer, 'status'>) };
+  type Answer = { access_token: string; refresh_token: string; expires_in: number; error?: string };
+  return { status: response.status, ...((await response.json()) as Answer) };
 }
 
 export const exchange = (
