@@ -5,43 +5,41 @@ import { SECOND } from '../../src/platform/units.ts';
 import type { TestService } from '../support/service.ts';
 import type { MailServer } from './service.ts';
 
-type Page = ReturnType<typeof parseHTML>['document'];
-
 /** An answer of the dashboard, and its page. */
-export interface PageAnswer {
-  status: number;
-  headers: Headers;
-  text: string;
-  document: Page;
-  /** The text of the element that a selector finds, with white space collapsed; `null` if it finds none. */
-  textOf(selector: string): string | null;
-  /** The same of each element that it finds. */
-  textsOf(selector: string): string[];
-  /** The same of the cells of each row. */
-  cellsOf(rows: string): string[][];
-  /** The addresses of the links that it finds. */
-  linksOf(selector: string): (string | null)[];
+export type PageAnswer = ReturnType<typeof readPage>;
+
+function readPage({ status, headers }: Response, text: string) {
+  // Most answers are asked for their status alone, so a page is parsed when its elements are.
+  let parsed: ReturnType<typeof parseHTML>['document'] | undefined;
+  const parse = () => (parsed ??= parseHTML(text === '' ? '<html></html>' : text).document);
+  const plain = ({ textContent }: { textContent: string | null }) => textContent!.replace(/\s+/g, ' ').trim();
+  const all = (selector: string) => [...parse().querySelectorAll(selector)];
+  return {
+    status,
+    headers,
+    text,
+    get document() {
+      return parse();
+    },
+    /** The text of the element that a selector finds, with white space collapsed; `null` if it finds none. */
+    textOf: (selector: string) => all(selector).map(plain)[0] ?? null,
+    /** The same of each element that it finds. */
+    textsOf: (selector: string) => all(selector).map(plain),
+    /** The same of the cells of each row. */
+    cellsOf: (rows: string) => all(rows).map((row) => [...row.children].map(plain)),
+    /** The addresses of the links that it finds. */
+    linksOf: (selector: string) => all(selector).map((link) => link.getAttribute('href')),
+  };
 }
 
-/** A browser as far as HTTP goes: keeps cookies, takes a form's token from its page, follows no redirect. */
-export interface Visitor {
-  cookies: Map<string, string>;
-  get(path: string, headers?: Record<string, string>): Promise<PageAnswer>;
-  /** Opens the page of a form and sends the form with its own values, except those in `fields`. */
-  submit(page: string, fields: Fields, options?: SubmitOptions): Promise<PageAnswer>;
-  /** Sends a form without opening its page. */
-  post(path: string, fields: Fields, headers?: Record<string, string>): Promise<PageAnswer>;
-}
+export type Visitor = ReturnType<typeof createVisitor>;
 
 /** The values of a form. Only texts are sent. */
 type Fields = Record<string, unknown>;
 
-interface SubmitOptions {
-  /** The selector of the form; by default the first one in the page's `main` that is sent by POST. */
-  form?: string;
-}
-
 /**
+ * A browser as far as HTTP goes: keeps cookies, takes a form's token from its page, follows no redirect.
+ *
  * @param address the visitor's address for the service, which must trust 127.0.0.1 as a proxy. By default a new one, so that no
  * visitor uses up another's sign-ups
  * @param copied the cookies of another browser
@@ -50,7 +48,7 @@ interface SubmitOptions {
 export function createVisitor(
   baseUrl: string,
   { address = randomAddress(), language = 'en', isPatient = false, copied = new Map<string, string>() } = {},
-): Visitor {
+) {
   const cookies = new Map(copied);
 
   async function send(
@@ -80,37 +78,25 @@ export function createVisitor(
       await Bun.sleep(retryAfterS * SECOND);
       return send(path, init, headers, tries - 1);
     }
-    // Most answers are asked for their status alone, so a page is parsed when its elements are.
-    let parsed: Page | undefined;
-    const parse = () => (parsed ??= parseHTML(text === '' ? '<html></html>' : text).document);
-    const plain = ({ textContent }: { textContent: string | null }) =>
-      textContent!.replace(/\s+/g, ' ').trim();
-    const all = (selector: string) => [...parse().querySelectorAll(selector)];
-    return {
-      status: response.status,
-      headers: response.headers,
-      text,
-      get document() {
-        return parse();
-      },
-      textOf: (selector) => all(selector).map(plain)[0] ?? null,
-      textsOf: (selector) => all(selector).map(plain),
-      cellsOf: (rows) => all(rows).map((row) => [...row.children].map(plain)),
-      linksOf: (selector) => all(selector).map((link) => link.getAttribute('href')),
-    };
+    return readPage(response, text);
   }
 
-  const post: Visitor['post'] = (path, fields, headers = {}) => {
+  /** Sends a form without opening its page. */
+  function post(path: string, fields: Fields, headers: Record<string, string> = {}) {
     const texts = Object.entries(fields).filter(([, value]) => typeof value === 'string');
     const body = new URLSearchParams(texts as [string, string][]);
     return send(path, { method: 'POST', body }, { Origin: baseUrl, ...headers });
-  };
+  }
 
   return {
     cookies,
-    get: (path, headers) => send(path, {}, headers),
+    get: (path: string, headers?: Record<string, string>) => send(path, {}, headers),
     post,
-    async submit(page, fields, { form = 'main form[method=post]' } = {}) {
+    /**
+     * Opens the page of a form and sends the form with its own values, except those in `fields`.
+     * @param options.form its selector; by default the first one in the page's `main` that is sent by POST
+     */
+    async submit(page: string, fields: Fields, { form = 'main form[method=post]' } = {}) {
       const { document, status } = await send(page, {});
       const element = document.querySelector(form);
       if (element === null) throw new Error(`${page} (${status}) has no form ${form}`);
