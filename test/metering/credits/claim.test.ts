@@ -210,6 +210,8 @@ describe('a charge whose outcome is unknown', () => {
     await lock.release();
     await eventually(async () => (await ledgerOf(sql, accountId)).used, 5);
     await expect(charge).rejects.toThrow();
+    const doubt = 'the outcome of an earlier charge is unknown';
+    await expect(ledger.charge(request.call)).rejects.toThrow(doubt);
     const up = async () => {
       proxy.up();
       await ledger.close(5000);
@@ -219,7 +221,7 @@ describe('a charge whose outcome is unknown', () => {
     return { accountId, request, claim, up };
   }
 
-  test('costs nothing; the next sending is charged', async () => {
+  test('costs nothing, and its instance charges nothing meanwhile; the next sending is charged', async () => {
     const { accountId, request, up } = await chargeUnanswered();
     await up();
     const ledger = async () => {

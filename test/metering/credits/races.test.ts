@@ -1,14 +1,19 @@
-/** Of calls at once, through two instances, exactly as many are paid as there are credits for, whatever pays them. */
+/**
+ * Of calls at once, through two instances, exactly as many are paid as there are credits for, whatever pays them, also beside a locked row,
+ * in a busy process, and beside calls that lock the same rows.
+ */
 import { afterAll, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
+import { chargeBatch, chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { createTestDatabase } from '../../support/database.ts';
+import { cancelWaiting, lockRow } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
-import { until } from '../../support/until.ts';
+import { eventually, until } from '../../support/until.ts';
 import { chargeKeyed, chargeMany, chargeOne, ledgerOf } from './ledger.ts';
 
 const database = await createTestDatabase('races');
@@ -16,9 +21,10 @@ const sql = database.sql;
 /** The pools and ledgers of two instances, with the planner settings of the service. */
 const pools = [0, 1].map(() => connectPostgres(database.url, { max: 6, pointQueries: true }));
 const instances = pools.map((pool) => createCredits(pool));
+const impatient = connectPostgres(database.url, { max: 5, lockTimeoutMs: 1000 });
 afterAll(async () => {
   await Promise.all(instances.map((credits) => credits.close(5000)));
-  await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
+  await Promise.all([...pools, impatient].map((pool) => pool.end({ timeout: 5 })));
   await database.drop();
 });
 
@@ -141,4 +147,93 @@ test('nothing purchased is spent once `--spend-purchased no` is committed, under
   expect(await ledgerOf(sql, accountId)).toEqual({
     ...{ used: charged, credits: 100_000 - charged, calls: charged },
   });
+});
+
+const credits = createCredits(impatient);
+/** Whether the call fails. */
+const fails = (work: Promise<unknown>): Promise<boolean> =>
+  work.then(
+    () => false,
+    () => true,
+  );
+
+test('a row that another transaction has locked fails further calls at once: a wait for each would take longer than a test may', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  const lock = await lockRow(sql, accountId);
+  for (let call = 0; call < 50; call += 1) expect(await fails(chargeOne(credits, accountId))).toBe(true);
+  await lock.release();
+  await eventually(() => fails(chargeOne(credits, accountId)), false);
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+});
+
+test('a process that was busy while its answer lay there charges the next calls', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  const single = connectPostgres(database.url, { max: 1 });
+  try {
+    const credits = createCredits(single);
+    await chargeOne(credits, accountId); // from here on the statement is prepared, and sent in one piece
+    const delayed = fails(chargeOne(credits, accountId));
+    for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    Bun.sleepSync(2500);
+    await delayed;
+    expect(await fails(chargeOne(credits, accountId))).toBe(false);
+    expect(await fails(chargeOne(credits, accountId))).toBe(false);
+  } finally {
+    await single.end({ timeout: 1 });
+  }
+});
+
+test.each([
+  ['runs out', async () => {}],
+  ['ends as a "user request"', () => cancelWaiting(sql)],
+])(
+  'an account whose row is locked holds up nobody else of its batch when the wait %s, and is not charged',
+  async (_, endWait) => {
+    const locked = await createCaller(sql, { included: 100 });
+    const others = await Promise.all(Array.from({ length: 20 }, () => createCaller(sql, { included: 100 })));
+    const lock = await lockRow(sql, locked.accountId);
+    try {
+      const refused = fails(chargeOne(credits, locked.accountId));
+      const charging = Promise.all(others.map(({ accountId }) => chargeOne(credits, accountId)));
+      await endWait();
+      const charged = await charging;
+      expect(charged.map(({ charged }) => charged)).toEqual(others.map(() => true));
+      expect(await refused).toBe(true);
+    } finally {
+      await lock.release();
+    }
+    expect(await ledgerOf(sql, locked.accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
+    for (const { accountId } of others) {
+      expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+    }
+  },
+);
+
+test.each([2, 400])('of %d accounts, a few asked for in opposite orders are locked in one', async (count) => {
+  const ids = (
+    await Promise.all(Array.from({ length: count }, () => createCaller(sql, { included: 1000 })))
+  ).map(({ accountId }) => accountId);
+  // Statistics let the planner choose another plan for a small table than for a large one. Neither may change the order of locks.
+  await sql`ANALYZE counters`;
+  const few = ids.slice(0, 40);
+  const both = [few, few.toReversed()].map((order, instance) => async () => {
+    const pool = pools[instance]!;
+    for (let round = 0; round < 100; round += 1) {
+      const calls = order.map((accountId) => ({
+        accountId,
+        keyId: '',
+        kind: 'search' as const,
+        credits: 1,
+      }));
+      // A statement of either kind meets both.
+      const [charged] =
+        (round + instance) % 3 === 0
+          ? await chargeCalls(pool, calls, randomUUID())
+          : await chargeBatch(pool, calls, randomUUID(), async (work) => work);
+      expect(charged).toMatchObject({ purchased: null });
+      expect(charged!.spent ?? order.map(() => 1)).toEqual(order.map(() => 1));
+    }
+  });
+  // If two statements deadlock, Postgres fails one of them after a second, and this throws.
+  await Promise.all(both.map((spend) => spend()));
 });

@@ -110,7 +110,7 @@ export const UNSEEN: Faults = {
       'voidAttempt(sql, attempt) : voidSending(sql, claim)',
       'voidAttempt(sql, attempt) : voidAttempt(sql, attempt)',
     ],
-    // the rule protects a store that does not answer from a crowd, as outages.test.ts says; each charge is voided by its own id
+    // the rule protects a store that does not answer from a crowd, as claim.test.ts says; each charge is voided by its own id
     'charging goes on in doubt': ["if (mode === 'open') mode = 'in doubt';", ''],
     // the answer that nobody reads is charged as it says
     'a batch charges clients that have left': ['calls.filter(({ signal }) => !signal?.aborted)', 'calls'],
