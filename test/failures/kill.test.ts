@@ -3,8 +3,8 @@ import { afterAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { refundOwed } from '../../src/metering/credits/refund.ts';
 import { MINUTE } from '../../src/platform/units.ts';
+import { freePort } from '../../src/service/listen.ts';
 import { ledgerOf } from '../metering/credits/ledger.ts';
-import { freePort } from '../servers/ports.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
@@ -222,7 +222,7 @@ test('SHUTDOWN_DELAY_S: a rolling restart behind a balancer that only polls read
     limits: { requestsPerMinute: 1_000_000 },
     included: 1_000_000,
   });
-  const ports = [await freePort(), await freePort()];
+  const ports = [freePort('127.0.0.1', 0), freePort('127.0.0.1', 0)];
   const start = (port: number) =>
     api.spawnInstance({ PORT: String(port), SHUTDOWN_DELAY_S: String(DELAY_S) });
   const instances: ServiceProcess[] = await Promise.all(ports.map(start));

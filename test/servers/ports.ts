@@ -1,33 +1,21 @@
-import { createServer } from 'node:net';
+import { freePort } from '../../src/service/listen.ts';
 import type { ServerProcess } from './processes.ts';
 
 const PROBE_INTERVAL_MS = 50;
 const READY_TIMEOUT_MS = 5 * 60_000;
 const MAX_ATTEMPTS = 3;
 
-/** A TCP port of 127.0.0.1 that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
-}
-
-type Candidate = { server: ServerProcess; port: number; isReady(): Promise<boolean> };
+type Candidate = { server: ServerProcess; isReady(): Promise<boolean> };
 
 /**
  * Starts a server on a free port and waits until it answers; somebody may take the port in between, then the server
  * ends at once and another port is tried.
  * @returns the port.
  */
-export async function startOnFreePort(name: string, start: () => Promise<Candidate>): Promise<number> {
+export async function startOnFreePort(name: string, start: (port: number) => Candidate): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
-    const { server, port, isReady } = await start();
+    const port = freePort('127.0.0.1', 0);
+    const { server, isReady } = start(port);
     if (await untilReady(server, isReady)) return port;
     const outOfPatience = attempt === MAX_ATTEMPTS || !/address already in use/i.test(server.lastLines());
     if (outOfPatience) throw new Error(`${name} did not start\n${server.lastLines()}`);

@@ -6,7 +6,7 @@ import postgres from 'postgres';
 import { isReachable } from './folders.ts';
 import { withLock } from './lock.ts';
 import type { NativeContext } from './native.ts';
-import { freePort, startOnFreePort } from './ports.ts';
+import { startOnFreePort } from './ports.ts';
 import { run, startProcess } from './processes.ts';
 import type { StartRequest } from './servers.ts';
 
@@ -43,8 +43,7 @@ export async function startPostgres(
     },
     INITDB_TIMEOUT_MS,
   );
-  const port = await startOnFreePort('Postgres', async () => {
-    const port = await freePort();
+  const port = await startOnFreePort('Postgres', (port) => {
     const settings = {
       listen_addresses: '127.0.0.1',
       unix_socket_directories: '',
@@ -69,7 +68,7 @@ export async function startPostgres(
     });
     // "Immediate" shutdown: its children go, and with them the shared memory that a SIGKILL would leave behind.
     context.own(server, 'SIGQUIT');
-    return { server, port, isReady: () => acceptsQueries(urlOf(port, password)) };
+    return { server, isReady: () => acceptsQueries(urlOf(port, password)) };
   });
   return urlOf(port, password);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { withLock } from './lock.ts';
 import { mayInstall } from './may-install.ts';
 import type { NativeContext } from './native.ts';
-import { freePort, startOnFreePort } from './ports.ts';
+import { startOnFreePort } from './ports.ts';
 import { run, startProcess } from './processes.ts';
 import type { StartRequest } from './servers.ts';
 
@@ -45,8 +45,7 @@ export async function startRedis(
 ): Promise<string> {
   const folder = join(context.runFolder, 'redis');
   await mkdir(folder, { recursive: true });
-  const port = await startOnFreePort('Redis', async () => {
-    const port = await freePort();
+  const port = await startOnFreePort('Redis', (port) => {
     const server = startProcess({
       command: Bun.which('redis-server') ?? 'redis-server',
       args: [
@@ -58,7 +57,7 @@ export async function startRedis(
       ],
     });
     context.own(server, 'SIGKILL');
-    return { server, port, isReady: () => givesPong(`redis://127.0.0.1:${port}`) };
+    return { server, isReady: () => givesPong(`redis://127.0.0.1:${port}`) };
   });
   return `redis://127.0.0.1:${port}`;
 }

@@ -1,7 +1,7 @@
 /** Two Elasticsearch nodes that a test starts for itself, to take one away. */
+import { freePort } from '../../src/service/listen.ts';
 import { startNode } from '../servers/elasticsearch.ts';
 import { findJdk } from '../servers/jdk.ts';
-import { freePort } from '../servers/ports.ts';
 import { stopProcess } from '../servers/processes.ts';
 import { startProxy } from './proxy.ts';
 import { createOwnContext } from './secure-servers.ts';
@@ -15,7 +15,9 @@ export async function startElasticsearchPair() {
   const { context, stop: stopServers } = await createOwnContext();
   const jdk = findJdk(context.user);
   if (jdk === undefined) throw new Error('two Elasticsearch nodes need a JDK 21+ and Maven on this machine');
-  const ports = await Promise.all([1, 2, 3, 4].map(freePort));
+  const free = new Set<number>();
+  while (free.size < 4) free.add(freePort('127.0.0.1', 0));
+  const ports = [...free];
   const [aHttp, aTransport, bHttp, bTransport] = ports;
   const ofB = await Promise.all(ports.slice(1).map((port) => startProxy(`http://127.0.0.1:${port}`)));
   const [toA, bClients, toB] = ofB;

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { freePort, startOnFreePort } from '../servers/ports.ts';
+import { startOnFreePort } from '../servers/ports.ts';
 import { acceptsQueries, reachableBinaries, startPostgres } from '../servers/postgres.ts';
 import { run, startProcess } from '../servers/processes.ts';
 import { createOwnContext } from './secure-servers.ts';
@@ -31,8 +31,7 @@ export async function startPostgresPair() {
 
   const binaries = await reachableBinaries(context);
   const standby = new URL(primaryUrl);
-  const port = await startOnFreePort('the standby', async () => {
-    const port = await freePort();
+  const port = await startOnFreePort('the standby', (port) => {
     const server = startProcess({
       command: join(binaries, 'postgres'),
       args: ['-D', copy, '-p', String(port)].concat(
@@ -49,7 +48,7 @@ export async function startPostgresPair() {
     });
     context.own(server, 'SIGQUIT');
     standby.port = String(port);
-    return { server, port, isReady: () => acceptsQueries(standby.href) };
+    return { server, isReady: () => acceptsQueries(standby.href) };
   });
   await sql`ALTER SYSTEM SET synchronous_standby_names = 'b'`;
   await sql`SELECT pg_reload_conf()`;
