@@ -1,3 +1,4 @@
+import { systemUsers } from '../../src/platform/config/environment.ts';
 import { mayInstall } from './may-install.ts';
 import { run, type ServerUser } from './processes.ts';
 
@@ -10,10 +11,10 @@ const COMMAND_TIMEOUT_MS = 10_000;
  */
 export async function serverUser(): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const existing = await lookUp(USER_NAME);
+  const existing = lookUp(USER_NAME);
   if (existing) return existing;
   if (mayInstall()) await addUser();
-  const user = (await lookUp(USER_NAME)) ?? (await lookUp('nobody'));
+  const user = lookUp(USER_NAME) ?? lookUp('nobody');
   if (!user)
     throw new Error(
       `as root the test servers need a user to run as: there is neither ${USER_NAME} nor nobody`,
@@ -27,9 +28,4 @@ async function addUser(): Promise<void> {
   await run({ command: 'useradd', args }, COMMAND_TIMEOUT_MS).catch(() => undefined);
 }
 
-async function lookUp(name: string): Promise<ServerUser | undefined> {
-  const id = (flag: string) =>
-    run({ command: 'id', args: [flag, name] }, COMMAND_TIMEOUT_MS).then(Number, () => Number.NaN);
-  const [uid, gid] = await Promise.all([id('-u'), id('-g')]);
-  return Number.isInteger(uid) && Number.isInteger(gid) ? { name, uid, gid } : undefined;
-}
+const lookUp = (name: string) => systemUsers().find((user) => user.name === name);
