@@ -32,7 +32,7 @@ export function isReachable(path: string, user: ServerUser | undefined): boolean
   if (!user) return true;
   let folder = resolve(path);
   for (;;) {
-    const mode = existingMode(folder);
+    const mode = statSync(folder, { throwIfNoEntry: false })?.mode;
     if (mode !== undefined && (mode & 0o001) === 0) return false;
     const parent = dirname(folder);
     if (parent === folder) return true;
@@ -106,14 +106,6 @@ export async function removeFolder(folder: string): Promise<void> {
   for (let attempt = 1; existsSync(folder) && attempt <= REMOVE_ATTEMPTS; attempt += 1) {
     await rm(folder, { recursive: true, force: true }).catch(() => undefined);
     if (existsSync(folder)) await Bun.sleep(REMOVE_RETRY_MS);
-  }
-}
-
-function existingMode(path: string): number | undefined {
-  try {
-    return statSync(path).mode;
-  } catch {
-    return undefined;
   }
 }
 

@@ -4,6 +4,7 @@ import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.t
 import { migrate } from '../../src/platform/postgres/migrate.ts';
 import { databasePrefix } from '../servers/databases.ts';
 import { urlOf, useServers } from '../servers/shared.ts';
+import { poll } from './until.ts';
 
 await useServers('postgres');
 
@@ -108,16 +109,11 @@ async function ensureTemplate(): Promise<string> {
 
 /** The sessions that still use the database after five seconds, e.g. `company-directory (idle)`. */
 async function openConnections(database: string): Promise<string[]> {
-  const deadline = Date.now() + 5000;
-  for (;;) {
-    const open = await administrator<{ application: string; state: string | null }[]>`
-      SELECT application_name AS application, state FROM pg_stat_activity
-      WHERE datname = ${database} AND backend_type = 'client backend'`;
-    if (open.length === 0 || Date.now() >= deadline) {
-      return open.map(({ application, state }) => `${application || 'unnamed'} (${state ?? 'unknown'})`);
-    }
-    await Bun.sleep(20);
-  }
+  const read = () => administrator<{ application: string; state: string | null }[]>`
+    SELECT application_name AS application, state FROM pg_stat_activity
+    WHERE datname = ${database} AND backend_type = 'client backend'`;
+  const open = await poll(read, ({ length }) => length === 0, 5000);
+  return open.map(({ application, state }) => `${application || 'unnamed'} (${state ?? 'unknown'})`);
 }
 
 async function dropDatabase(database: string): Promise<void> {
