@@ -2,7 +2,6 @@ import { expect } from 'bun:test';
 import { existsSync } from 'node:fs';
 import axe from 'axe-core';
 import { type Browser, type BrowserContext, type Page, chromium as playwright } from 'playwright-core';
-import type { TestService } from '../support/service.ts';
 import { packagedChromium } from './chromium.ts';
 import { startDashboardService } from './service.ts';
 import { createMember } from './visitor.ts';
@@ -53,8 +52,9 @@ const FAULTS = `(async () => {
 
 type Member = Awaited<ReturnType<typeof createMember>>;
 
-/** A real browser for the pages of one service. */
-async function openBrowser(service: TestService) {
+/** `startDashboardService` with a real browser for its pages. */
+export async function startBrowsedDashboard(env: Record<string, string> = {}) {
+  const service = await startDashboardService(env);
   const browser = await launchBrowser();
   const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
 
@@ -108,7 +108,11 @@ async function openBrowser(service: TestService) {
     expect(await faultsOf(page)).toEqual([]);
   }
 
-  return { inBrowser, enter, faultsOf, inspect, close: () => browser.close() };
+  const stop = async () => {
+    await browser.close();
+    await service.stop();
+  };
+  return { service, browsing: { inBrowser, enter, faultsOf, inspect }, stop };
 }
 
 /** With these variables pages have all of their parts. Nothing is sent. */
@@ -117,17 +121,6 @@ export const ALL_PARTS = {
   BUY_URL: 'https://shop.example.com/{account}',
   SMTP_URL: 'smtp://127.0.0.1:9',
 };
-
-/** `startDashboardService` with a real browser. */
-export async function startBrowsedDashboard(env: Record<string, string> = {}) {
-  const service = await startDashboardService(env);
-  const browsing = await openBrowser(service);
-  const stop = async () => {
-    await browsing.close();
-    await service.stop();
-  };
-  return { service, browsing, stop };
-}
 
 const WIDTHS = [320, 360, 412, 480, 640, 641, 768, 929, 1000, 1057, 1280, 1920];
 

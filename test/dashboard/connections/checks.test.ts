@@ -525,10 +525,3 @@ test('each secret works in its own place alone: a key, a code, an access token, 
     ['refresh', 'refresh token'],
   ]);
 });
-
-test('a code that waits is worth nothing once its member was removed', async () => {
-  const member = await createMember(service);
-  const { agent, code } = await waitingCode(service, member);
-  await sql`DELETE FROM dashboard_members WHERE account_id = ${member.accountId}`;
-  expect((await exchange(service, agent, code)).error).toBe('invalid_grant');
-});
