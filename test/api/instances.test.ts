@@ -1,4 +1,4 @@
-/** Processes of the service share credits, buckets, keys and the directory. */
+/** Processes of the service share credits, keys and the directory; failures/dependencies.test.ts has their buckets. */
 import { afterAll, expect, test } from 'bun:test';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
@@ -60,16 +60,6 @@ test('processes with lists at once pay exactly the items that there are credits 
   });
   expect(counts.toSorted((a, b) => b - a)).toEqual([50, 50, 37, 0, 0, 0]);
   expect(await api.ledger(caller)).toEqual({ used: 137, credits: 0 });
-});
-
-test('processes share one bucket: 90 requests at once get the 60 tokens of a Plus account', async () => {
-  const { key } = await api.caller({ plan: 'plus' });
-  const startMs = performance.now();
-  const { answered, overRate, other } = await storm(processes, 30, key);
-  // A token flows back each second. With a bucket for each process all 90 would get one.
-  const flowedBack = Math.ceil((performance.now() - startMs) / 1000);
-  expect(answered).toBeWithin(60, 61 + flowedBack);
-  expect([answered + overRate, other]).toEqual([90, []]);
 });
 
 test('a revoked key and a suspended account are refused on running instances within five seconds', async () => {
