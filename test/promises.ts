@@ -204,7 +204,7 @@ Credits count in the period → metering/credits: a plan changes while the call 
 `;
 
 const MEMBERS = `
-are in force on every instance within 5 seconds → metering/keys: \${what}: within 5 s where the notification is lost → api: a revoked key and a suspended account are refused → api: each change costs a credit
+are in force on every instance within 5 seconds → metering/keys: \${what}: within 5 s where the notification is lost → api: the rights of a key that is known change within 5 s → api: each change costs a credit
 A bucket keeps its tokens → metering/rate-limit: a bucket that is full again keeps just its tokens → metering/rate-limit: computes what bucket.ts computes
 A plan change opens a new period → metering/accounts: to Plus counts periods from its start
 anchors the calendar months of Plus → metering/accounts: an anchor on the 31st → metering/accounts: with a start in the future

@@ -1,4 +1,4 @@
-/** Processes of the service share credits, keys and the directory; failures/dependencies.test.ts has their buckets. */
+/** Processes of the service share credits and the directory. Buckets: failures/dependencies.test.ts, keys: metering/keys/authenticate.test.ts. */
 import { afterAll, expect, test } from 'bun:test';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
@@ -60,32 +60,6 @@ test('processes with lists at once pay exactly the items that there are credits 
   });
   expect(counts.toSorted((a, b) => b - a)).toEqual([50, 50, 37, 0, 0, 0]);
   expect(await api.ledger(caller)).toEqual({ used: 137, credits: 0 });
-});
-
-test('a revoked key and a suspended account are refused on running instances within five seconds', async () => {
-  const revoked = await api.caller(plenty);
-  const suspended = await api.caller(plenty);
-  for (const instance of processes) {
-    for (const { key } of [revoked, suspended])
-      expect((await ask(instance, '/usage', { key })).status).toBe(200);
-  }
-  const commands = await Promise.all([
-    api.command('key', 'revoke', revoked.keyId, '--json'),
-    api.command('account', 'suspend', suspended.accountId, '--json'),
-  ]);
-  expect(commands.map(({ code }) => code)).toEqual([0, 0]);
-  for (const instance of processes) {
-    for (const { key } of [revoked, suspended]) {
-      await until('the refusal', async () => (await ask(instance, '/usage', { key })).status === 401);
-    }
-  }
-  expect((await api.command('account', 'resume', suspended.accountId)).code).toBe(0);
-  for (const instance of processes) {
-    await until(
-      'the return',
-      async () => (await ask(instance, '/usage', { key: suspended.key })).status === 200,
-    );
-  }
 });
 
 const IMPORTS = 4;
