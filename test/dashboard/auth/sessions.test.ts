@@ -5,7 +5,7 @@ import { browserName } from '../../../src/dashboard/account/settings.ts';
 import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { waitingForLock } from '../../support/locks.ts';
 import { until } from '../../support/until.ts';
 import { startMailedDashboard } from '../service.ts';
 import {
@@ -78,46 +78,27 @@ test('suspending an account ends the sessions of its members, and no others; pag
   expect(await statusOf(other)).toBe(200);
 });
 
-/**
- * Holds every statement that writes a session of the dashboard at the given point.
- * @param during told how to wait until one is held, and how to let all go on
- */
-async function pausing(
-  sql: Sql,
-  point: 'BEFORE INSERT' | 'AFTER DELETE',
-  during: (reached: () => Promise<void>, go: () => Promise<void>) => Promise<void>,
-) {
+/** Holds every statement that writes a session at the given point, until `go` is called. */
+async function pausing(point: 'BEFORE INSERT' | 'AFTER DELETE', during: (go: () => void) => Promise<void>) {
   const LOCK = 4711;
   // Longer than the service waits for other locks.
-  await sql.unsafe(`
+  await service.sql.unsafe(`
     CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = '10s' AS
     $$ BEGIN PERFORM pg_advisory_xact_lock_shared(${LOCK}); RETURN NEW; END $$;
     CREATE TRIGGER pause ${point} ON dashboard_sessions FOR EACH ROW EXECUTE FUNCTION pause()`);
-  const holder = await sql.reserve();
-  await holder`SELECT pg_advisory_lock(${LOCK})`;
-  let isHeld = true;
-  const go = async () => {
-    if (isHeld) await holder`SELECT pg_advisory_unlock(${LOCK})`;
-    isHeld = false;
-  };
-  const reached = () =>
-    until(
-      'the pause',
-      async () =>
-        (
-          await sql`
-            SELECT 1 FROM pg_locks
-            WHERE locktype = 'advisory' AND objid = ${LOCK} AND NOT granted
-              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-        ).length > 0,
-      5000,
-    );
+  const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holding = service.sql.begin(async (sql) => {
+    await sql`SELECT pg_advisory_xact_lock(${LOCK})`;
+    locked.resolve();
+    await over.promise;
+  });
+  await locked.promise;
   try {
-    await during(reached, go);
+    await during(over.resolve);
   } finally {
-    await go();
-    holder.release();
-    await sql.unsafe('DROP TRIGGER pause ON dashboard_sessions; DROP FUNCTION pause()');
+    over.resolve();
+    await holding;
+    await service.sql.unsafe('DROP TRIGGER pause ON dashboard_sessions; DROP FUNCTION pause()');
   }
 }
 
@@ -165,13 +146,13 @@ test.each(CHANGES)(
     const member = await createMember(service);
     const change = await prepare(member);
     const late = visit();
-    await pausing(service.sql, 'BEFORE INSERT', async (reached, go) => {
+    await pausing('BEFORE INSERT', async (go) => {
       const signIn = late.submit('/dashboard/sign-in', { ...member });
-      await reached();
+      await waitingForLock(service.sql, 1);
       // The session that replaces the present one waits as well.
       const changed = change();
       await until('the change', async () => (await sessionsOf(member)).length === 0);
-      await go();
+      go();
       expect((await signIn).status).toBe(401);
       const { status, headers } = await changed;
       expect([status, headers.get('location')]).toEqual([303, to]);
@@ -184,12 +165,12 @@ test('a sign-in keeps no session when it falls between the end of the sessions a
   const person = await createMember(service);
   const link = await startReset(person);
   const between = visit();
-  await pausing(service.sql, 'AFTER DELETE', async (reached, go) => {
+  await pausing('AFTER DELETE', async (go) => {
     const done = visit().submit(link, { password: NEW });
-    await reached();
+    await waitingForLock(service.sql, 1);
     expect((await between.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
     expect(await statusOf(between)).toBe(200);
-    await go();
+    go();
     expect((await done).status).toBe(303);
   });
   expect([await statusOf(between), (await sessionsOf(person)).length]).toEqual([303, 0]);
