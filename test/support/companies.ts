@@ -1,11 +1,7 @@
+import { nifOf as nif } from '../../bench/lib/names.ts';
+
 /** The n-th NIF that begins with 5, with its check digit. */
-export function nif(n: number): string {
-  const digits = String(50_000_000 + n);
-  let sum = 0;
-  for (let i = 0; i < 8; i++) sum += Number(digits[i]) * (9 - i);
-  const remainder = sum % 11;
-  return digits + (remainder < 2 ? 0 : 11 - remainder);
-}
+export { nif };
 
 /** A CSV of companies `from` to `to` (exclusive), each named by `name`. */
 export function csv(
