@@ -56,16 +56,9 @@ export function createRestFace(
     quote(context, body) {
       const { json, sent } = body!;
       const noJson = jsonFault(body!);
-      const call = {
-        route,
-        handler,
-        request,
-        sent,
-        fault: noJson ?? faultOf(json),
-        reason: noJson === null ? ('member' as const) : ('body' as const),
-        input: json as Input,
-      };
-      return quoteOnce(call, context);
+      const reason = noJson === null ? 'member' : 'body';
+      const fault = noJson ?? faultOf(json);
+      return quoteOnce({ route, handler, request, sent, fault, reason, input: json as Input }, context);
     },
   });
 }

@@ -23,7 +23,6 @@ import type { Trace } from '../../http/observe.ts';
 import { permits } from '../../http/right.ts';
 import type { Config } from '../../platform/config/config.ts';
 import type { Log } from '../../platform/observability/log.ts';
-import { SECOND } from '../../platform/units.ts';
 import { buyAddress } from '../accounts/buy-address.ts';
 import type { Claim } from '../credits/call.ts';
 import type { Credits } from '../credits/charge.ts';
@@ -55,9 +54,6 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
 
 /** The parts of a request that the stages before its handler read. */
 type Sender = Pick<Request, 'headers' | 'signal'>;
-
-/** After a claim that took longer the key is looked at again. */
-const LONG_CLAIM_MS = 1 * SECOND;
 
 /** A request with an `Idempotency-Key` that was not claimed, before anything was read or charged. */
 class NotClaimedError extends Error {
@@ -134,14 +130,13 @@ export function createPipeline(parts: PipelineParts) {
         // Quote.
         const claimFor = async (identity: string) => {
           if (caller!.isTest) return null;
-          const sinceMs = performance.now();
           try {
             claim = await credits.claim(caller!, identity, request.signal);
           } catch (cause) {
             throw new NotClaimedError(end(caller!, trace, refusals.notClaimed(cause), rate));
           }
           // It may have waited for another sending.
-          const ended = performance.now() - sinceMs > LONG_CLAIM_MS ? await lookAgain() : null;
+          const ended = await lookAgain();
           if (ended !== null) throw new NotClaimedError(ended);
           return claim.earlier?.kept ?? null;
         };

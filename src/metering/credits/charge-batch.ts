@@ -2,7 +2,7 @@ import { codeOf } from '../../platform/errors.ts';
 import type { Sql } from '../../platform/postgres/connect.ts';
 import type { Bound } from '../../platform/runtime/timeout.ts';
 import { entriesOf } from './activity.ts';
-import type { Call, Charge, Shortage } from './call.ts';
+import type { Call, Shortage } from './call.ts';
 
 /** The outcome of a charge. An absent or `null` member means none. Counters are named by the ids of their accounts and keys. */
 export interface ChargedBatch {
@@ -117,23 +117,4 @@ const limitedKeys = (calls: Call[]): Set<string> =>
 export function chargeCalls(sql: Sql, calls: Call[], attempt: string) {
   const parameters = [attempt, ...arraysOf(calls), [...limitedKeys(calls)], entriesOf(calls)];
   return sql.unsafe<ChargedBatch[]>(CHARGE_IN_TURN, parameters, { prepare: true });
-}
-
-/**
- * The part of the batch's call at this index.
- * @returns undefined for an account that is gone: it got nothing, and has no quota either
- */
-export function paidOf(
-  { credits }: Call,
-  { spent, short, reasons }: ChargedBatch,
-  index: number,
-): Omit<Charge, 'refund'> | undefined {
-  const counter = short?.[index];
-  const reason = counter ? reasons?.[counter] : null;
-  if (reason === undefined) return undefined;
-  return {
-    spent: spent?.[index] ?? credits,
-    reason,
-    isRepeated: false,
-  };
 }

@@ -17,7 +17,7 @@ import { type Bound, withTimeout } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
 import { createLockedAccounts } from '../accounts/locked.ts';
 import type { Call, Charge, Claim } from './call.ts';
-import { type ChargedBatch, paidOf, chargeBatch as sendBatch } from './charge-batch.ts';
+import { type ChargedBatch, chargeBatch as sendBatch } from './charge-batch.ts';
 import { type ClaimEnd, createClaims, endClaim, releaseClaim, voidSending } from './claim.ts';
 import { createLeft, type ReadLeft } from './left.ts';
 import { MAX_CALLS, type Refund, refundCredits, voidAttempt } from './refund.ts';
@@ -92,12 +92,12 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       const spent = Math.min(kept, call.credits);
       return { ...NOTHING_CHARGED, spent, reason: spent < call.credits ? reason : null, isRepeated: true };
     }
-    const known = [call.accountId, call.keyId].filter((id) => empty.has(id));
-    if (known.length > 0) {
+    const { accountId, keyId } = call;
+    if (empty.has(accountId) || empty.has(keyId)) {
       throwUnlessOpen();
-      const { credits, reason } = await readLeft(call);
+      const { reason } = await readLeft(call);
       if (reason !== null) return { ...NOTHING_CHARGED, reason };
-      if (credits > 0) for (const id of known) empty.delete(id);
+      for (const id of [accountId, keyId]) empty.delete(id);
     }
     const charged = await (call.claim === undefined ? enqueue(call) : enqueueAlone(call));
     if (charged !== undefined) return charged;
@@ -155,13 +155,17 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   }
 
   function chargesOf(attempt: string, calls: Call[], charged: ChargedBatch): Map<Call, Charge> {
+    const { spent, short, reasons } = charged;
     const purchased = charged.purchased ?? {};
     if (empty.size > MAX_EMPTY) empty.clear();
-    for (const id of charged.short ?? []) if (id !== '') empty.add(id);
+    for (const id of short ?? []) if (id !== '') empty.add(id);
     const charges = new Map<Call, Charge>();
     for (const [index, call] of calls.entries()) {
-      const paid = paidOf(call, charged, index);
-      if (paid === undefined) continue;
+      const counter = short?.[index];
+      const reason = counter ? reasons?.[counter] : null;
+      // An account that is gone got nothing, and has no quota either.
+      if (reason === undefined) continue;
+      const paid = { spent: spent?.[index] ?? call.credits, reason, isRepeated: false };
       const refund = async (credits: number) => {
         const { accountId, claim } = call;
         // Nearly every request uses all of its credits.

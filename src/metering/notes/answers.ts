@@ -58,7 +58,10 @@ export function createAnswerNotes(sql: Sql, maxRows = MAX_ROWS) {
 
   function take(): AnswerRow[] | null {
     if (accounts.size === 0) return null;
-    const taken = [...accounts].flatMap(([id, account]) => rowsOf(id, account));
+    const taken = [...accounts].flatMap(([accountId, { rows, unlisted }]) => {
+      const others = { accountId, at: rows.at(-1)?.at ?? new Date(), keyId: '', unlisted };
+      return unlisted === 0 ? rows : [...rows, others];
+    });
     accounts.clear();
     rows = 0;
     return taken;
@@ -84,11 +87,6 @@ function notedAnswers(answer: Answer, isRepeated: boolean): NotedAnswer[] {
 
 function notedProblem(status: number, { kind, reason }: Pick<Problem, 'kind' | 'reason'>): NotedAnswer {
   return { status, problem: kind, reason: reason ?? null };
-}
-
-function rowsOf(accountId: string, { rows, unlisted }: { rows: AnswerRow[]; unlisted: number }): AnswerRow[] {
-  if (unlisted === 0) return rows;
-  return [...rows, { accountId, at: rows.at(-1)?.at ?? new Date(), keyId: '', unlisted }];
 }
 
 /** Writes rows of accounts that are not deleted. The numbers are taken before any other row is locked. */

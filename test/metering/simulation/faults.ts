@@ -16,6 +16,7 @@ export const FAULTS: Faults = {
       'if (isRolledBack(error)) unsettled',
       "if ((error as { severity?: string }).severity !== 'FATAL') unsettled",
     ],
+    'every call of a batch gets the share of the first': ['spent?.[index] ??', 'spent?.[0] ??'],
     'a void is never sent': [
       "void settle('voided', attempt, ",
       "mode = 'open';\n        if (attempt === '') void settle('voided', attempt, ",
@@ -80,10 +81,6 @@ export const FAULTS: Faults = {
     'each sending of a request is charged': ['Bun.randomUUIDv5(identity, NAMESPACE)', 'randomUUID()'],
   },
   'credits/charge-batch.ts': {
-    'every call of a batch gets the share of the first': [
-      'spent: spent?.[index] ?? credits',
-      'spent: spent?.[0] ?? credits',
-    ],
     'a short charge is taken for a whole one': [
       'if (codeOf(error) !== SHORT) throw error;',
       'if (codeOf(error) !== SHORT) throw error;\n    return [{ purchased: null }];',
