@@ -2,7 +2,7 @@
 import { afterAll, expect, spyOn, test } from 'bun:test';
 import { REASONS, type Reason } from '../../src/http/problems.ts';
 import { changeLimits } from '../../src/metering/accounts/changes.ts';
-import { purgeActivity } from '../../src/metering/activity/purge.ts';
+import { purgeActivity } from '../../src/metering/activity/activity-store.ts';
 import { createKey, revokeKey } from '../../src/metering/keys/key-store.ts';
 import { rollUpAll } from '../metering/credits/ledger.ts';
 import { storeActivity } from '../support/activity.ts';

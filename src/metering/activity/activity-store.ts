@@ -1,13 +1,14 @@
 /**
  * The activity of an account: a row for each charge, each return of credits, and each answer that was a problem, a refusal or a
  * repetition. The roll-up writes the first two with the counts of calls (src/metering/credits/activity.ts), src/metering/notes the third,
- * this file reads, and `purge.ts` removes old ones. Charges less returns of a UTC day that is kept are the calls of that day
+ * this file reads and removes them. Charges less returns of a UTC day that is kept are the calls of that day
  * (docs/api.md: activity).
  */
 import type { FeedPage } from '../../http/feed.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';
 import type { RowsQuery } from '../../platform/postgres/batches.ts';
-import type { Sql, Transaction } from '../../platform/postgres/connect.ts';
+import { isLockTimeout, type Sql, type Transaction } from '../../platform/postgres/connect.ts';
+import { quoted } from '../../platform/postgres/identifier.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
 import { ACTIVITY, type ListedRow } from './activity-schema.ts';
 
@@ -170,4 +171,33 @@ export async function removeActivity(sql: Sql, accountId: string): Promise<void>
 export async function removeLastActivity(sql: Transaction, accountId: string): Promise<void> {
   await sql`SELECT take_activity_numbers(0)`;
   await sql`DELETE FROM activity_parts WHERE account_id = ${accountId}`;
+}
+
+/** Writers and readers of the activity wait behind a removal for no longer than this. */
+const DROP_LOCK_TIMEOUT_MS = 100;
+
+/**
+ * Removes the activity of days (UTC) that ended over `days` days ago, a whole day at a time. First it records how far rows are
+ * removed, so that no reader sees some of them. A day whose table a session reads, such as a backup, is dropped the next time.
+ */
+export async function purgeActivity(sql: Sql, days: number): Promise<void> {
+  // The cursor of a reader that has read all does not expire, also if nothing is written for long.
+  await sql`
+    UPDATE activity_numbers SET last = greatest(last, activity_number(clock_timestamp())), removed = greatest(removed, oldest)
+    FROM (SELECT activity_number(date_trunc('day', now(), 'UTC') - ${days} * interval '1 day') AS oldest) AS kept`;
+  const old = await sql<{ partition: string }[]>`
+    SELECT relname AS partition FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+    WHERE inhparent = 'activity_parts'::regclass AND activity_number((right(relname, 8)::date + 1) AT TIME ZONE 'UTC')
+      <= (SELECT removed FROM activity_numbers)
+    ORDER BY relname`;
+  for (const { partition } of old) {
+    const dropping = sql.begin(async (transaction) => {
+      await transaction.unsafe(`SET LOCAL lock_timeout = ${DROP_LOCK_TIMEOUT_MS}`);
+      // Another process may have dropped it.
+      await transaction.unsafe(`DROP TABLE IF EXISTS ${quoted(partition)}`);
+    });
+    await dropping.catch((error) => {
+      if (!isLockTimeout(error)) throw error;
+    });
+  }
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { isValidNif } from '../../../src/companies/nif.ts';
 import { calledUpBy, WORLD } from '../../../src/companies/test-world/world.ts';
 import { PROBLEMS, type ProblemName } from '../../../src/http/problems.ts';
-import { purgeActivity } from '../../../src/metering/activity/purge.ts';
+import { purgeActivity } from '../../../src/metering/activity/activity-store.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
 import type { KeyLimits } from '../../../src/metering/keys/limits.ts';
 import { generateSecret } from '../../../src/metering/keys/secret.ts';
