@@ -139,6 +139,12 @@ describe('rows over 64 KiB', () => {
     }
   });
 
+  test('are rejected when the lines of a quoted field make them so: their first line is', async () => {
+    const rowOf = (length: number) => `1,"${'x'.repeat(length - 6)}\ny"`;
+    expect(await rejectsOf(readCsv(HEADER + rowOf(LONGEST)))).toEqual([]);
+    expect(await rejectsOf(readCsv(HEADER + rowOf(LONGEST + 1)))).toEqual([[2, 'quote not closed']]);
+  });
+
   test('show their beginning without a character cut in half', async () => {
     for (const [nif, shown] of [
       ['1', 499],
