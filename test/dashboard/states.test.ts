@@ -14,6 +14,7 @@ import { call } from '../support/client.ts';
 import { createCommandLine } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { storeErrorCounts } from '../support/counts.ts';
+import { hold } from '../support/locks.ts';
 import { until } from '../support/until.ts';
 import { OPEN, startMailServer, storeCalls } from './service.ts';
 import { createMemberWithKey, createVisitor, formTokenOf, type PageAnswer } from './visitor.ts';
@@ -172,18 +173,11 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
   },
   // Pages and sign-ins wait for what they read first, and calls for their account, as behind many others.
   async overloaded({ accountId }) {
-    const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const holding = sql.begin(async (sql) => {
+    const { release } = await hold(sql, async (sql) => {
       await sql`LOCK TABLE dashboard_members, dashboard_attempts IN ACCESS EXCLUSIVE MODE`;
       await sql`SELECT 1 FROM balances WHERE account_id = ${accountId} FOR UPDATE`;
-      locked.resolve();
-      await over.promise;
     });
-    await locked.promise;
-    return () => {
-      over.resolve();
-      return holding;
-    };
+    return release;
   },
   async limited({ accountId, visitor }) {
     await changeLimits(sql, accountId, { requestsPerMinute: 1 }, 'test');

@@ -1,28 +1,33 @@
-import type { Sql } from '../../src/platform/postgres/connect.ts';
+import type { Sql, Transaction } from '../../src/platform/postgres/connect.ts';
 import { eventually } from './until.ts';
 
-/** Takes the row lock of an account, or of a key, as an operator's open transaction would; resolves once it is held. */
-export async function lockRow(
-  sql: Sql,
-  ownerId: string,
-  table: 'balances' | 'accounts' | 'api_keys' | 'daily_counts' = 'balances',
-): Promise<{ release(): Promise<void> }> {
-  const { promise: released, resolve: letGo } = Promise.withResolvers<void>();
-  const { promise: held, resolve: hold } = Promise.withResolvers<void>();
+/** Holds what a transaction takes, such as a lock, until it is released; resolves once it is held. */
+export async function hold(sql: Sql, take: (sql: Transaction) => Promise<unknown>) {
+  const [taken, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const transaction = sql.begin(async (sql) => {
-    const id = ['accounts', 'api_keys'].includes(table) ? sql`id` : sql`account_id`;
-    await sql`SELECT 1 FROM ${sql(table)} WHERE ${id} = ${ownerId} FOR UPDATE`;
-    hold();
-    await released;
+    await take(sql);
+    taken.resolve();
+    await over.promise;
   });
-  await held;
+  await Promise.race([taken.promise, transaction]);
   return {
     async release() {
-      letGo();
+      over.resolve();
       await transaction;
     },
   };
 }
+
+/** Takes the row lock of an account, or of a key, as an operator's open transaction would; resolves once it is held. */
+export const lockRow = (
+  sql: Sql,
+  ownerId: string,
+  table: 'balances' | 'accounts' | 'api_keys' | 'daily_counts' = 'balances',
+) =>
+  hold(sql, (sql) => {
+    const id = ['accounts', 'api_keys'].includes(table) ? sql`id` : sql`account_id`;
+    return sql`SELECT 1 FROM ${sql(table)} WHERE ${id} = ${ownerId} FOR UPDATE`;
+  });
 
 /** Waits until so many statements wait for a lock in the database. */
 export async function waitingForLock(sql: Sql, count: number): Promise<void> {

@@ -5,7 +5,7 @@ import { browserName } from '../../../src/dashboard/account/settings.ts';
 import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
-import { waitingForLock } from '../../support/locks.ts';
+import { hold, waitingForLock } from '../../support/locks.ts';
 import { until } from '../../support/until.ts';
 import { startMailedDashboard } from '../service.ts';
 import {
@@ -79,25 +79,21 @@ test('suspending an account ends the sessions of its members, and no others; pag
 });
 
 /** Holds every statement that writes a session at the given point, until `go` is called. */
-async function pausing(point: 'BEFORE INSERT' | 'AFTER DELETE', during: (go: () => void) => Promise<void>) {
+async function pausing(
+  point: 'BEFORE INSERT' | 'AFTER DELETE',
+  during: (go: () => Promise<void>) => Promise<void>,
+) {
   const LOCK = 4711;
   // Longer than the service waits for other locks.
   await service.sql.unsafe(`
     CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = '10s' AS
     $$ BEGIN PERFORM pg_advisory_xact_lock_shared(${LOCK}); RETURN NEW; END $$;
     CREATE TRIGGER pause ${point} ON dashboard_sessions FOR EACH ROW EXECUTE FUNCTION pause()`);
-  const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const holding = service.sql.begin(async (sql) => {
-    await sql`SELECT pg_advisory_xact_lock(${LOCK})`;
-    locked.resolve();
-    await over.promise;
-  });
-  await locked.promise;
+  const { release } = await hold(service.sql, (sql) => sql`SELECT pg_advisory_xact_lock(${LOCK})`);
   try {
-    await during(over.resolve);
+    await during(release);
   } finally {
-    over.resolve();
-    await holding;
+    await release();
     await service.sql.unsafe('DROP TRIGGER pause ON dashboard_sessions; DROP FUNCTION pause()');
   }
 }
@@ -152,7 +148,7 @@ test.each(CHANGES)(
       // The session that replaces the present one waits as well.
       const changed = change();
       await until('the change', async () => (await sessionsOf(member)).length === 0);
-      go();
+      await go();
       expect((await signIn).status).toBe(401);
       const { status, headers } = await changed;
       expect([status, headers.get('location')]).toEqual([303, to]);
@@ -170,7 +166,7 @@ test('a sign-in keeps no session when it falls between the end of the sessions a
     await waitingForLock(service.sql, 1);
     expect((await between.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
     expect(await statusOf(between)).toBe(200);
-    go();
+    await go();
     expect((await done).status).toBe(303);
   });
   expect([await statusOf(between), (await sessionsOf(person)).length]).toEqual([303, 0]);
