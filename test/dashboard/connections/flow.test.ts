@@ -9,6 +9,8 @@ import { MAX_CONNECTIONS } from '../../../src/metering/connections/connection-st
 import { expireKey } from '../../../src/metering/keys/expire.ts';
 import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
+import { SECOND } from '../../../src/platform/units.ts';
+import { eventually } from '../../support/until.ts';
 import { startMailedDashboard } from '../service.ts';
 import { codeOf, createMember, createVisitor, enrolled, linkTo, newPerson, usageStatus } from '../visitor.ts';
 import {
@@ -31,18 +33,18 @@ const { service, mail, stop } = await startMailedDashboard({ OAUTH_REGISTRATION:
 afterAll(stop);
 
 const SEARCH = { name: 'search_companies', arguments: { q: 'empresa' } };
-const keyOf = async (accountId: string) => {
-  const rows = await service.sql<{ id: string; ends: Date; revoked: Date | null; name: string }[]>`
-    SELECT id, ends_at AS ends, revoked_at AS revoked, name FROM api_keys WHERE account_id = ${accountId} AND is_connection`;
-  return rows[0]!;
-};
-/** Revocation is in force once every instance has the notification. */
-async function statusOnceEnded(token: string): Promise<number> {
-  const untilMs = performance.now() + 5000;
-  let status = 200;
-  while (status !== 401 && performance.now() < untilMs) ({ status } = await callTool(service, token));
-  return status;
+/** The connection of an account. */
+async function keyOf(accountId: string) {
+  const [key] = await service.sql<
+    { id: string; ends: Date; credits: number; per: string; rights: string[] }[]
+  >`
+    SELECT id, ends_at AS ends, credits::integer AS credits, per, rights FROM api_keys JOIN key_budgets ON key_id = id
+    WHERE account_id = ${accountId} AND is_connection`;
+  return key!;
 }
+/** A revocation is in force within 5 seconds, once every instance has the notification. */
+const expectEnd = (token: string) =>
+  eventually(async () => (await callTool(service, token)).status, 401, 5 * SECOND);
 
 test('who has no account yet signs up on the way, and comes back to the consent of the agent', async () => {
   const visitor = createVisitor(service.baseUrl);
@@ -71,7 +73,7 @@ test('an agent that a member connects calls tools at /mcp alone, refreshes, and 
   for (const token of [next.access_token, tokens.access_token])
     expect((await callTool(service, token)).status).toBe(200);
   expect((await revoke(service, next.refresh_token)).status).toBe(200);
-  expect(await statusOnceEnded(next.access_token)).toBe(401);
+  await expectEnd(next.access_token);
   expect(await refresh(service, agent, next.refresh_token)).toMatchObject({
     status: 400,
     error: 'invalid_grant',
@@ -95,16 +97,12 @@ test('the page of consent says who asks and where it leads; 100 credits a day an
   expect(boxesOf(page)).not.toContain('only-activity');
   const answer = await consent(member.visitor, member, path);
   expect(answerOf(answer)).toEqual({ code: expect.any(String), state: agent.state, iss: service.baseUrl });
-  const { id } = await keyOf(member.accountId);
-  const limits = await service.sql`
-    SELECT credits, per, rights FROM api_keys JOIN key_budgets ON key_id = id WHERE id = ${id}`;
-  expect([...limits]).toEqual([
-    {
-      credits: 100,
-      per: 'day',
-      rights: ['search', 'matches', 'resolve', 'lookup', 'debts', 'changes', 'usage', 'datasets'],
-    },
-  ]);
+  const { id, ends: _ends, ...limits } = await keyOf(member.accountId);
+  expect(limits).toEqual({
+    credits: 100,
+    per: 'day',
+    rights: ['search', 'matches', 'resolve', 'lookup', 'debts', 'changes', 'usage', 'datasets'],
+  });
   const { text } = await mail.mailTo(member.email);
   expect(text).toContain(`${service.baseUrl}/dashboard/keys/${id}`);
   expect(text).not.toContain('script');
@@ -125,11 +123,7 @@ test('the consent wants a budget and a right; a press that is sent twice connect
     await consent(member.visitor, member, path),
   ];
   expect(second.headers.get('location')).toBe(first.headers.get('location'));
-  const { count } = (
-    await service.sql`
-    SELECT count(*)::integer AS count FROM api_keys WHERE account_id = ${member.accountId}`
-  )[0]!;
-  expect(count).toBe(1);
+  expect(await service.sql`SELECT id FROM api_keys WHERE account_id = ${member.accountId}`).toHaveLength(1);
   const { code } = answerOf(first);
   expect((await exchange(service, agent, code!)).status).toBe(200);
   expect((await consent(member.visitor, member, path)).status).toBe(409);
@@ -153,12 +147,6 @@ test('without a session the way leads through the sign-in and the code of the se
   expect((await consent(visitor, person, path)).status).toBe(303);
 });
 
-async function findLimits(id: string) {
-  const [limits] = await service.sql<{ rights: number | null; credits: number }[]>`
-    SELECT cardinality(rights) AS rights, credits::integer AS credits FROM api_keys JOIN key_budgets ON key_id = id WHERE id = ${id}`;
-  return limits;
-}
-
 test('a member sees the connection among the keys, changes its limits, but can not drop them, and ends it after a question', async () => {
   const { member, tokens } = await connectedMember(service);
   await callTool(service, tokens.access_token, SEARCH);
@@ -175,21 +163,25 @@ test('a member sees the connection among the keys, changes its limits, but can n
   const limits = `/dashboard/keys/${id}/change`;
   const ticked = boxesOf(await member.visitor.get(limits));
   const none = Object.fromEntries(ticked.map((name) => [name, 'no']));
+  const limitsNow = async () => {
+    const { rights, credits } = await keyOf(member.accountId);
+    return [rights.length, credits];
+  };
   const change = (fields: Record<string, string>) => member.visitor.submit(limits, { per: 'day', ...fields });
   expect((await change({ credits: '' })).textOf('#credits-fault')).toBe('An agent needs a credit limit.');
   expect((await change({ credits: '1', ...none })).textOf('[role=alert]')).toBe(
     'Tick what the agent may do.',
   );
-  expect(await findLimits(id)).toEqual({ rights: 8, credits: 100 });
+  expect(await limitsNow()).toEqual([8, 100]);
   await change({ credits: '1' });
-  expect(await findLimits(id)).toEqual({ rights: 8, credits: 1 });
+  expect(await limitsNow()).toEqual([8, 1]);
   expect((await callTool(service, tokens.access_token, SEARCH)).body.result.isError).toBe(true);
   const revocation = `/dashboard/keys/${id}/revoke`;
   expect((await member.visitor.get(`/dashboard/keys/${id}`)).text).toContain(revocation);
   expect((await member.visitor.get(revocation)).textOf('main h1')).toStartWith('End the connection “');
   const ended = await member.visitor.submit(revocation, {});
   expect(ended.headers.get('location')).toBe('/dashboard/keys?done=ended');
-  expect(await statusOnceEnded(tokens.access_token)).toBe(401);
+  await expectEnd(tokens.access_token);
 });
 
 test('a member who leaves or is removed ends the connections that are theirs, and no others', async () => {
@@ -203,7 +195,7 @@ test('a member who leaves or is removed ends the connections that are theirs, an
     SELECT "id" AS user FROM dashboard_users WHERE "email" = ${colleague.email}`;
   const path = `/dashboard/settings/members/${found!.user}/remove`;
   await owner.visitor.submit(path, { present: owner.password });
-  expect(await statusOnceEnded(lost.access_token)).toBe(401);
+  await expectEnd(lost.access_token);
   expect((await refresh(service, agent, lost.refresh_token)).error).toBe('invalid_grant');
   expect((await callTool(service, kept.access_token)).status).toBe(200);
 });
@@ -212,7 +204,7 @@ test('a suspended account connects no agent, its agents are refused until it is 
   const { member, agent, tokens } = await connectedMember(service);
   const other = await connectAgent(service, member);
   await setSuspended(service.sql, member.accountId, true, 'test');
-  expect(await statusOnceEnded(tokens.access_token)).toBe(401);
+  await expectEnd(tokens.access_token);
   expect((await refresh(service, agent, tokens.refresh_token)).error).toBe('invalid_grant');
   expect((await revoke(service, other.tokens.refresh_token)).status).toBe(200);
   await member.visitor.submit('/dashboard/sign-in', { ...member });
@@ -221,7 +213,7 @@ test('a suspended account connects no agent, its agents are refused until it is 
   await setSuspended(service.sql, member.accountId, false, 'test');
   expect((await refresh(service, agent, tokens.refresh_token)).status).toBe(200);
   expect((await refresh(service, other.agent, other.tokens.refresh_token)).error).toBe('invalid_grant');
-  expect(await statusOnceEnded(other.tokens.access_token)).toBe(401);
+  await expectEnd(other.tokens.access_token);
 });
 
 test('a consent that another member of the browser sends again does not give them the first one’s code', async () => {
@@ -263,7 +255,7 @@ test('a connection can be neither rotated nor given another end, and its account
     { key: id, clientName: 'Helper', redirectUri: 'https://agent.example/callback' },
   ]);
   await deleteAccount(service.sql, member.accountId, 'test');
-  expect(await statusOnceEnded(tokens.access_token)).toBe(401);
+  await expectEnd(tokens.access_token);
   for (const table of ['connections', 'connection_tokens', 'connection_refresh_tokens'])
     expect([table, ...(await service.sql`SELECT 1 FROM ${service.sql(table)} WHERE key_id = ${id}`)]).toEqual(
       [table],
