@@ -88,16 +88,8 @@ test.each(routes.map(({ path, body }) => [path, body!] as const))(
   'a member that the schema of POST %s does not name is a validation that names those that it does, and costs a credit',
   async (path, { examples, properties }) => {
     const caller = await api.caller(plenty);
-    const unknown = [
-      'nif',
-      'NIFS',
-      'kind',
-      '',
-      '__proto__',
-      'constructor',
-      'a/b',
-      `${Object.keys(properties)[0]}/0`,
-    ];
+    const [first] = Object.keys(properties);
+    const unknown = ['nif', 'NIFS', 'kind', '', '__proto__', 'constructor', 'a/b', `${first}/0`];
     for (const name of unknown) {
       const answer = await ask(api, path, {
         key: caller.key,
