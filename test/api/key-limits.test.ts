@@ -144,12 +144,7 @@ test('a key with some rights sees nothing of its account in a refusal', async ()
   expect(whole.body).toMatchObject({ limit: 0, buy: expect.stringContaining('shop.example') });
   expect(partial.kind).toBe('monthly-quota-exceeded');
   expect(Object.keys(partial.body).toSorted()).toEqual([
-    'detail',
-    'quota',
-    'reset',
-    'status',
-    'title',
-    'type',
+    ...['detail', 'quota', 'reset', 'status', 'title', 'type'],
   ]);
 });
 

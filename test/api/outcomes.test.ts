@@ -220,11 +220,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
         for (const path of [
           '',
           '/',
-          '/nothing',
-          '/companies/',
-          `/companies/${FOUND}/`,
-          '/usage/',
-          '/companies/1/2',
+          ...['/nothing', '/companies/', `/companies/${FOUND}/`, '/usage/', '/companies/1/2'],
         ]) {
           const answer = await ask(api, path, { key });
           expect([path, answer.status, answer.kind]).toEqual([path, 404, 'not-found']);

@@ -17,6 +17,11 @@ const directory = `nif,legal_name\n${NAMES.map((name, n) => `${nif(n)},"${name}"
 const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
 const UNKNOWN = 'Zyxwv Qponm';
 
+const candidate = (n: number, of: object) => ({
+  ...{ nif: nif(n), legal_name: NAMES[n]!, missing: 0, changed: 0, extra: 0 },
+  ...of,
+});
+
 describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
   let api: Api;
   beforeAll(async () => {
@@ -32,61 +37,25 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
     const { key } = await api.caller(plenty);
     const { status, headers, body } = await resolve(key, ['Leica Microssistemas', 'Braga: padaria central']);
     expect([status, headers.get('Content-Type')]).toEqual([200, 'application/json']);
+    const words = (weights: Record<string, number>) =>
+      Object.entries(weights).map(([word, weight]) => ({ word, weight }));
     expect(body).toEqual({
       data: [
         {
-          name: 'Leica Microssistemas',
-          status: 200,
-          clear: true,
-          words: [
-            { word: 'leica', weight: 4 },
-            { word: 'microssistemas', weight: 4 },
-          ],
+          ...{ name: 'Leica Microssistemas', status: 200, clear: true },
+          words: words({ leica: 4, microssistemas: 4 }),
           candidates: [
-            {
-              nif: nif(0),
-              legal_name: NAMES[0]!,
-              missing: 0,
-              changed: 4,
-              extra: 0,
-              evidence: ['same', { letter: 'microsistemas' }],
-            },
-            {
-              nif: nif(1),
-              legal_name: NAMES[1]!,
-              missing: 4,
-              changed: 0,
-              extra: 0,
-              evidence: ['same', 'missing'],
-            },
+            candidate(0, { changed: 4, evidence: ['same', { letter: 'microsistemas' }] }),
+            candidate(1, { missing: 4, evidence: ['same', 'missing'] }),
           ],
         },
         {
-          name: 'Braga: padaria central',
-          status: 200,
-          clear: false,
-          words: [
-            { word: 'braga', weight: 4 },
-            { word: 'padaria', weight: 2 },
-            { word: 'central', weight: 4 },
-          ],
+          ...{ name: 'Braga: padaria central', status: 200, clear: false },
+          words: words({ braga: 4, padaria: 2, central: 4 }),
           candidates: [
-            ...[2, 3].map((n) => ({
-              nif: nif(n),
-              legal_name: NAMES[n]!,
-              missing: 0,
-              changed: 0,
-              extra: 0,
-              evidence: ['same', 'same', 'same'],
-            })),
-            {
-              nif: nif(4),
-              legal_name: NAMES[4]!,
-              missing: 8,
-              changed: 0,
-              extra: 1,
-              evidence: ['missing', 'same', 'missing'],
-            },
+            candidate(2, { evidence: ['same', 'same', 'same'] }),
+            candidate(3, { evidence: ['same', 'same', 'same'] }),
+            candidate(4, { missing: 8, extra: 1, evidence: ['missing', 'same', 'missing'] }),
           ],
         },
       ],
@@ -97,7 +66,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
     const { accountId, key } = await api.caller(plenty);
     const known = `NIF PT${nif(4).replace(/(...)(...)/, '$1 $2.')}`;
     const { body } = await resolve(key, [known, nif(77)]);
-    const company = { nif: nif(4), legal_name: NAMES[4]!, missing: 0, changed: 0, extra: 0, evidence: [] };
+    const company = candidate(4, { evidence: [] });
     expect(body.data).toEqual([
       { name: known, status: 200, clear: true, words: [], candidates: [company] },
       { name: nif(77), status: 200, clear: false, words: [], candidates: [] },

@@ -233,24 +233,14 @@ test('of a call of the API without a token nothing is parsed', async () => {
 test('of a request for what needs no token nothing is parsed, and neither of one without a key', async () => {
   const paths = [
     '/',
-    '/nothing',
-    '/openapi',
-    '/openapi/json',
-    '/problems/validation',
-    '/problems/x',
-    '/metrics',
+    ...['/nothing', '/openapi', '/openapi/json', '/problems/validation', '/problems/x', '/metrics'],
   ];
   const others = ['/favicon.ico', '/health/live', '/health/ready', '/dashboard/assets/x', MCP_PATH];
   for (const path of [...paths, ...others, ...API_ROUTES.map((route) => BASE_PATH + route.path)])
     for (const [name, shape] of Object.entries<Shape>(worst(60_000)))
       for (const method of ['GET', 'POST']) {
         const seen = await sendShape(method, path, shape, { Accept: 'text/html' });
-        expect([method, path, name, ...seen]).toEqual([
-          method,
-          path,
-          name,
-          expect.stringMatching(/^[234]/),
-          [],
-        ]);
+        const answered = expect.stringMatching(/^[234]/);
+        expect([method, path, name, ...seen]).toEqual([method, path, name, answered, []]);
       }
 });

@@ -83,10 +83,7 @@ describe.each(CLIENTS)('a client %s', (_name, connect) => {
 // The protocol's own conformance suite: every scenario for servers that applies to a server with tools alone passes.
 
 const APPLY = [
-  'server-initialize',
-  'ping',
-  'tools-list',
-  'dns-rebinding-protection',
+  ...['server-initialize', 'ping', 'tools-list', 'dns-rebinding-protection'],
   // A server may do without streams; these see that it does.
   'server-sse-polling',
   'server-sse-multiple-streams',
@@ -95,12 +92,8 @@ const APPLY = [
 /** Why a scenario does not apply. Each fails, because the suite has no way to leave one out. */
 const DO_NOT_APPLY: Record<string, string[]> = {
   'they call a tool of the reference server': [
-    'tools-call-simple-text',
-    'tools-call-image',
-    'tools-call-audio',
-    'tools-call-embedded-resource',
-    'tools-call-mixed-content',
-    'tools-call-error',
+    ...['tools-call-simple-text', 'tools-call-image', 'tools-call-audio'],
+    ...['tools-call-embedded-resource', 'tools-call-mixed-content', 'tools-call-error'],
     'json-schema-2020-12',
   ],
   'the server sends nothing but results: no log lines, no progress': [
@@ -109,23 +102,13 @@ const DO_NOT_APPLY: Record<string, string[]> = {
     'tools-call-with-progress',
   ],
   'the server asks its client nothing': [
-    'tools-call-sampling',
-    'tools-call-elicitation',
-    'elicitation-sep1034-defaults',
+    ...['tools-call-sampling', 'tools-call-elicitation', 'elicitation-sep1034-defaults'],
     'elicitation-sep1330-enums',
   ],
   'the server has tools alone: no resources, prompts or completions': [
-    'resources-list',
-    'resources-read-text',
-    'resources-read-binary',
-    'resources-templates-read',
-    'resources-subscribe',
-    'resources-unsubscribe',
-    'prompts-list',
-    'prompts-get-simple',
-    'prompts-get-with-args',
-    'prompts-get-embedded-resource',
-    'prompts-get-with-image',
+    ...['resources-list', 'resources-read-text', 'resources-read-binary', 'resources-templates-read'],
+    ...['resources-subscribe', 'resources-unsubscribe', 'prompts-list', 'prompts-get-simple'],
+    ...['prompts-get-with-args', 'prompts-get-embedded-resource', 'prompts-get-with-image'],
     'completion-complete',
   ],
 };

@@ -92,10 +92,7 @@ describe.each(NAMES)('the mail %s', (name) => {
 
 test('the mails that strangers get are those to addresses that no member has confirmed', () => {
   expect(NAMES.filter((name) => LIST[name]!.to === 'stranger')).toEqual([
-    'confirm',
-    'new-email',
-    'invitation',
-    'invitation-elsewhere',
+    ...['confirm', 'new-email', 'invitation', 'invitation-elsewhere'],
   ]);
 });
 
@@ -151,14 +148,8 @@ test('an invitation is mailed in both languages, and the answer says so', async 
   expect(text).toContain('The operator of this service invites you to an account here.');
   expect(text).toContain('Recebeu um convite do operador deste serviço para uma conta.');
   expect(text).not.toContain('Padaria Central');
-  const { code, json, stderr } = await unmailed.run(
-    'account',
-    'invite',
-    id,
-    '--email',
-    'rui@example.com',
-    '--json',
-  );
+  const invite = ['account', 'invite', id, '--email', 'rui@example.com', '--json'];
+  const { code, json, stderr } = await unmailed.run(...invite);
   expect([code, json.mailed, typeof json.link]).toEqual([0, false, 'string']);
   expect(stderr).toBe('warning: the mail was not sent (ESOCKET): check SMTP_URL and the relay\n');
 });
