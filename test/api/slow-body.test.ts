@@ -35,13 +35,10 @@ const DOORS: Door[] = API_ROUTES.filter(({ body }) => body !== undefined).map(({
 }));
 DOORS.push({ path: '/mcp', ...callMessage('check_debts', { nifs: [nif(1)] }) });
 
+const GONE = /^HTTP\/1\.1 401/;
 const CHANGES: [name: string, change: (caller: Caller) => Promise<unknown>, answer: RegExp][] = [
-  ['the key is revoked', ({ keyId }) => revokeKey(sql, keyId, 'test'), /^HTTP\/1\.1 401/],
-  [
-    'the account is suspended',
-    ({ accountId }) => setSuspended(sql, accountId, true, 'test'),
-    /^HTTP\/1\.1 401/,
-  ],
+  ['the key is revoked', ({ keyId }) => revokeKey(sql, keyId, 'test'), GONE],
+  ['the account is suspended', ({ accountId }) => setSuspended(sql, accountId, true, 'test'), GONE],
   [
     'the key gets other rights',
     ({ keyId }) => limitKey(sql, keyId, { only: ['search'] }, 'test'),
