@@ -1,11 +1,9 @@
 /** The cost of a call on the pages Try and Screen, compared with the ledger, for every problem of a call and of an item. */
-import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, describe, expect, spyOn, test } from 'bun:test';
 import { debtsRoute } from '../../src/companies/debts/debts-route.ts';
 import { lookupRoute } from '../../src/companies/lookup/lookup-route.ts';
 import { resolutionsRoute } from '../../src/companies/resolve/resolve-route.ts';
 import { searchRoute } from '../../src/companies/search/search-route.ts';
-import type { DashboardParts } from '../../src/dashboard/context.ts';
-import { createDashboard } from '../../src/dashboard/dashboard.ts';
 import { problem, unavailable } from '../../src/http/answer.ts';
 import { type ApiRoute, problemsOf, UNPAID } from '../../src/http/api-route.ts';
 import { OF_EVERY_ITEM } from '../../src/http/list-schema.ts';
@@ -16,17 +14,14 @@ import {
   type ItemAnswer,
   type ListInput,
 } from '../../src/metering/admission/list-handler.ts';
-import { createPipeline } from '../../src/metering/admission/pipeline.ts';
 import { type Handler, type Quote, single } from '../../src/metering/admission/quote.ts';
-import { createCredits } from '../../src/metering/credits/charge.ts';
 import { refundOwed } from '../../src/metering/credits/refund.ts';
-import type { Authenticator } from '../../src/metering/keys/authenticate.ts';
-import { createProcessRateLimiter } from '../../src/metering/rate-limit/process.ts';
+import * as endpoints from '../../src/service/endpoints.ts';
 import { ledgerOf } from '../metering/credits/ledger.ts';
 import { nif } from '../support/companies.ts';
 import { eventually } from '../support/until.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, createVisitor, type PageAnswer, type Visitor } from './visitor.ts';
+import { createMember, type PageAnswer, type Visitor } from './visitor.ts';
 
 type Outcome = ProblemName | 'found' | 'empty' | 'thrown';
 
@@ -84,58 +79,30 @@ const callHandler: Handler = {
     }),
 };
 
+const { openEndpoints } = endpoints;
+const opening = spyOn(endpoints, 'openEndpoints').mockImplementation(
+  (...given) =>
+    new Map([
+      ...openEndpoints(...given),
+      [searchRoute, callHandler],
+      [lookupRoute, callHandler],
+      [resolutionsRoute, listHandler(resolutionsRoute, 'names', 'name')],
+      [debtsRoute, listHandler(debtsRoute, 'nifs', 'nif')],
+    ]),
+);
 const service = await startDashboardService();
 const { sql } = service;
-const log = { bug() {}, warn() {}, info() {}, error() {} };
-const credits = createCredits(sql);
-const server = Bun.serve({
-  port: 0,
-  fetch: (request) => dashboard.handle(request, null, pathOf(request)),
-});
-const pathOf = ({ url }: Request) => new URL(url).pathname.replace('/dashboard', '') || '/';
-const baseUrl = `http://127.0.0.1:${server.port}`;
-const dashboard = await createDashboard({
-  sql,
-  publicUrl: baseUrl,
-  config: service.config,
-  log,
-  stopping: new AbortController().signal,
-  rateLimiter: createProcessRateLimiter(),
-  observer: {
-    observe: (_request: Request, _route: string, answer: (trace: { requestId: string }) => unknown) =>
-      answer({ requestId: 'test' }),
-  },
-  pipeline: createPipeline({
-    authenticator: {} as Authenticator,
-    rateLimiter: createProcessRateLimiter(),
-    credits,
-    entryOf: () => undefined,
-    notes: { answered() {} },
-    log: log as never,
-    buyUrl: null,
-  }),
-  handlers: new Map([
-    [searchRoute, callHandler],
-    [lookupRoute, callHandler],
-    [resolutionsRoute, listHandler(resolutionsRoute, 'names', 'name')],
-    [debtsRoute, listHandler(debtsRoute, 'nifs', 'nif')],
-  ]),
-} as unknown as DashboardParts);
+opening.mockRestore();
 afterEach(() => {
   outcomes = [];
 });
-afterAll(async () => {
-  await server.stop(true);
-  await dashboard.close();
-  await credits.close(1000);
-  await service.stop();
-});
+afterAll(() => service.stop());
 
-/** A member of the dashboard above, with so many credits. */
+/** A member with so many credits. */
 async function memberWith(includedCredits: number) {
   const member = await createMember(service);
   await changeLimits(sql, member.accountId, { includedCredits }, 'test');
-  return { ...member, visitor: createVisitor(baseUrl, { copied: member.visitor.cookies }) };
+  return member;
 }
 
 /** What the page says that the call cost. */
