@@ -12,7 +12,7 @@ import { openEmbeddedPostgres } from '../src/platform/postgres/embedded/embedded
 import { freePort } from '../src/service/listen.ts';
 import { codeOf, createVisitor, fieldsOf } from '../test/dashboard/visitor.ts';
 import { csv, nif } from '../test/support/companies.ts';
-import { createProcesses, isReady, ROOT, runShell, START_TIMEOUT_MS, shellBlocks, until } from './parts.ts';
+import { createProcesses, ROOT, runShell, shellBlocks, untilReady } from './parts.ts';
 
 const COMPANIES = 20_000;
 const ACCOUNTS = 6;
@@ -30,7 +30,7 @@ async function startService(dataDir: string) {
   const env = { REGISTRY: 'none', PORT: port, HOST: '127.0.0.1', DATA_DIR: dataDir };
   const service = start([...MAIN.split(' '), 'serve'], env, folder);
   const url = `http://127.0.0.1:${port}`;
-  await until('the service is ready', START_TIMEOUT_MS, isReady(url));
+  await untilReady(url);
   return {
     url,
     // biome-ignore lint/suspicious/noExplicitAny: each command answers something else

@@ -1,25 +1,20 @@
 /** Helpers that the steps of `.ci/run` share. */
 import { join } from 'node:path';
-import { MINUTE, SECOND } from '../src/platform/units.ts';
+import { MINUTE } from '../src/platform/units.ts';
+import { until } from '../test/support/until.ts';
 
 export const ROOT = join(import.meta.dir, '..');
-
-/** The service is ready within this time on a slow machine. */
-export const START_TIMEOUT_MS = 60 * SECOND;
 
 /** The demo is ready within this time: it makes its Postgres and its examples first. */
 const DEMO_TIMEOUT_MS = 2 * MINUTE;
 
-/** @throws Error when a condition does not come true in time; a condition that throws is not true yet */
-export async function until(what: string, timeoutMs: number, isTrue: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + timeoutMs;
-  while (!(await isTrue().catch(() => false))) {
-    if (performance.now() > endMs) throw new Error(`not within ${timeoutMs / SECOND} s: ${what}`);
-    await Bun.sleep(100);
-  }
-}
-
-export const isReady = (url: string) => async () => (await fetch(`${url}/health/ready`)).ok;
+/** Waits until a service is ready, also on a slow machine. @throws Error after a minute */
+export const untilReady = (url: string) =>
+  until(
+    `${url} is ready`,
+    async () => (await fetch(`${url}/health/ready`).catch(() => null))?.ok ?? false,
+    MINUTE,
+  );
 
 /** Processes that end with the step. @param folder gets their output, and is where they run by default */
 export function createProcesses(folder: string) {

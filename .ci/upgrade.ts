@@ -16,7 +16,8 @@ import { SECOND } from '../src/platform/units.ts';
 import { freePort } from '../src/service/listen.ts';
 import { startServers } from '../test/servers/servers.ts';
 import { csv } from '../test/support/companies.ts';
-import { createProcesses, isReady, ROOT, runShell, START_TIMEOUT_MS, shellBlocks, until } from './parts.ts';
+import { until } from '../test/support/until.ts';
+import { createProcesses, ROOT, runShell, shellBlocks, untilReady } from './parts.ts';
 
 const CLIENTS = 4;
 const OLD_REVISION = '02ac4196'; // 0.1.0
@@ -97,8 +98,8 @@ async function importBetween(secret: string): Promise<void> {
   await importAll(ROOT, 'nova');
   const seen = await marksOf(now!, secret, 'alfa');
   if (seen !== 'nova') throw new Error(`right after the import the new instance finds ${seen}`);
-  const follows = async () => (await marksOf(before!, secret, 'alfa')) === 'nova';
-  await until('the instance of 0.1.0 follows', OLD_FOLLOWS_WITHIN_MS, follows);
+  const follows = async () => (await marksOf(before!, secret, 'alfa').catch(() => '')) === 'nova';
+  await until('the instance of 0.1.0 follows', follows, OLD_FOLLOWS_WITHIN_MS);
 }
 
 /**
@@ -182,10 +183,10 @@ try {
   await command(old.folder, 'account', 'limits', id, '--requests-per-minute', '100000');
   for (const port of [ports['3001']!, ports['3002']!]) {
     startInstance(port, old.folder);
-    await until('an instance is ready', START_TIMEOUT_MS, isReady(`http://127.0.0.1:${port}`));
+    await untilReady(`http://127.0.0.1:${port}`);
   }
   start([haproxy, '-f', configuration]);
-  await until('the balancer answers', START_TIMEOUT_MS, isReady(balancerUrl));
+  await untilReady(balancerUrl);
 
   const before = [...instances.values()].map(({ pid }) => pid);
   const stopAsking = askOn(secret);
