@@ -103,10 +103,9 @@ export function createDebtsHandler({
     async quote(asked) {
       const nifs = asked.map(listedNif);
       const { debts, datasets } = await screen(nifs.filter((nif) => nif !== null));
-      const items = asked.map((text, index) => {
-        const nif = nifs[index]!;
+      const items = nifs.map((nif) => {
         const answer = () => (nif === null ? invalidNif() : present(debts.get(nif)));
-        return { asked: text, isCharged: true, answer };
+        return { isCharged: true, answer };
       });
       const byList = (member: 'date' | 'file') =>
         JSON.stringify({

@@ -90,7 +90,7 @@ export function createLookupListHandler({
         .slice(0, MAX_REFRESHES)
         .map(async (nif) => [nif, await findRefusal(nif, Promise.resolve(recordOf(nif)), caller)] as const);
       const refusals = new Map(await Promise.all(findRefusals));
-      const itemOf = (nif: string | null): Omit<Item, 'asked'> => {
+      const itemOf = (nif: string | null): Item => {
         if (nif === null) return { isCharged: true, answer: invalidNif };
         const record = recordOf(nif);
         if (record?.fresh === true) {
@@ -106,7 +106,7 @@ export function createLookupListHandler({
           answer: () => refusal ?? unavailable(TOO_MANY_REFRESHES, undefined, 'later'),
         };
       };
-      return { items: asked.map((text, index) => ({ asked: text, ...itemOf(nifs[index]!) })) };
+      return { items: nifs.map(itemOf) };
     },
   });
 }

@@ -199,7 +199,7 @@ async function readNames(
     for (const [index, name] of fresh.entries()) known.set(name, answers[index]!);
     for (const name of group) {
       const { answer, isCharged } = known.get(name)!;
-      items.push({ asked: name, isCharged, isFree: !isCharged, answer: () => answer });
+      items.push({ isCharged, isFree: !isCharged, answer: () => answer });
       if (isCharged) charged += 1;
     }
   }
@@ -208,8 +208,8 @@ async function readNames(
     return !answered.ok && answered.problem.kind === 'service-unavailable';
   });
   // One credit more than there seem to be: the charge says why the names that were not read get none.
-  for (const [index, name] of asked.slice(items.length).entries())
-    items.push({ asked: name, isCharged: index === 0, answer: () => unavailable(NOT_READ) });
+  for (const index of asked.slice(items.length).keys())
+    items.push({ isCharged: index === 0, answer: () => unavailable(NOT_READ) });
   return { items, least: isUnavailable ? 0 : 1 };
 }
 

@@ -12,8 +12,6 @@ export type ItemAnswer = { ok: true; json: string } | ProblemAnswer;
 
 /** One item, after the reads that come before the credits. */
 export interface Item {
-  /** As it was sent. */
-  asked: string;
   /** Whether it costs a credit. */
   isCharged: boolean;
   /** It is answered for nothing, also when the credits before it did not suffice. */
@@ -23,6 +21,7 @@ export interface Item {
 }
 
 export interface QuotedList {
+  /** In the order in which they were asked. */
   items: Item[];
   /** The least price of the request; absent means none. With 0 a request without a charged item costs nothing. */
   least?: number;
@@ -96,30 +95,32 @@ export function createListHandler({
       const charged = quoted.items.map(({ isCharged }) => isCharged);
       const credits = Math.max(charged.filter(Boolean).length, quoted.least ?? 0);
       const kind = credits === 0 && quoted.least === 0 ? null : route.charge;
-      const answer = (payment: Payment) => write(quoted, payment);
+      const answer = (payment: Payment) => write(asked, quoted, payment);
       return { kind, credits, asked, charged, isDue, answer, end: leave };
     },
   };
 
-  async function write({ items, more, least = 0 }: QuotedList, payment: Payment): Promise<Answer> {
-    const { spent, refusal, refund } = payment;
+  async function write(
+    asked: string[],
+    { items, more, least = 0 }: QuotedList,
+    { spent, refusal, refund }: Payment,
+  ): Promise<Answer> {
     let credits = spent;
-    const asked = items.map((item) => {
+    const begun = items.map((item) => {
       if (credits === 0 && refusal !== null && !item.isFree) return refusal;
       if (item.isCharged) credits -= 1;
       return item.answer();
     });
-    const answers = asked.some((answer) => answer instanceof Promise) ? await Promise.all(asked) : asked;
+    const answers = begun.some((answer) => answer instanceof Promise) ? await Promise.all(begun) : begun;
     const itemProblems: Problem[] = [];
     const countByStatus = new Map<number, number>();
     let used = 0;
     const written = (answers as ItemAnswer[]).map((answered, index) => {
-      const item = items[index]!;
-      if (item.isCharged && answered !== refusal && !isUnavailable(answered)) used += 1;
+      if (items[index]!.isCharged && answered !== refusal && !isUnavailable(answered)) used += 1;
       const status = answered.ok ? 200 : PROBLEMS[answered.problem.kind].status;
       countByStatus.set(status, (countByStatus.get(status) ?? 0) + 1);
       if (!answered.ok) itemProblems.push(answered.problem);
-      return `{"${itemName}":${JSON.stringify(item.asked)},${membersOf(answered)}}`;
+      return `{"${itemName}":${JSON.stringify(asked[index])},${membersOf(answered)}}`;
     });
     // Once a status: the labels of a metric take longer than an item's answer.
     for (const [status, count] of countByStatus) countItem?.(route, status, count);

@@ -5,9 +5,10 @@ import { type CallContext, NOTHING_PAID } from '../../../src/metering/admission/
 import { API_ROUTES } from '../../../src/service/endpoints.ts';
 
 test('an item whose store fails after its credit was charged gets the credit back, and the others keep theirs', async () => {
-  const items = ['found', 'away', 'late'].map((asked): Item => {
+  const nifs = ['found', 'away', 'late'];
+  const items = nifs.map((asked): Item => {
     const answer = asked === 'found' ? ({ ok: true, json: '"debts":{}' } as const) : unavailable(asked);
-    return { asked, isCharged: true, answer: () => (asked === 'late' ? Promise.resolve(answer) : answer) };
+    return { isCharged: true, answer: () => (asked === 'late' ? Promise.resolve(answer) : answer) };
   });
   const { quote } = createListHandler({
     route: API_ROUTES.find(({ path }) => path === '/debts')!,
@@ -17,7 +18,7 @@ test('an item whose store fails after its credit was charged gets the credit bac
     max: 1000,
     quote: async () => ({ items }),
   });
-  const quoted = await quote({ nifs: items.map(({ asked }) => asked) }, {} as CallContext);
+  const quoted = await quote({ nifs }, {} as CallContext);
   expect(quoted.credits).toBe(3);
   const refunds: number[] = [];
   const answer = await quoted.answer({
