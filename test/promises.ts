@@ -274,7 +274,7 @@ at most five mails an hour for each purpose → dashboard/sign-in: no more than 
 are answered alike → dashboard/sign-in: no more than five mails
 
 their credits, too, by day (UTC), key and kind → metering/notes: answers are told apart → metering/notes: counts are kept for 13 months → dashboard/usage: calls and errors of a key in 30 days
-ended over 30 days ago → metering/notes: a secret that is refused counts → metering/notes: 401s of keys that ended → metering/notes: one that is stopped writes all
+ended over 30 days ago → metering/notes: a secret that is refused counts → metering/notes: 401s of keys that ended → failures: SIGTERM: what runs is finished
 
 the visitors of an address → http: of a paused client nothing is parsed → http: headers over 16 KiB are a 431 → dashboard/request: a member has 120 requests → dashboard/request: visitors share 300
 a client gets 429 for 5 s → dashboard/request: a client that was refused is paused

@@ -15,7 +15,7 @@ import { nifPtFound } from '../support/provider.ts';
 import { startProxy } from '../support/proxy.ts';
 import type { ServiceProcess } from '../support/service.ts';
 import { stopClock } from '../support/stopped-clock.ts';
-import { until } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
 const api = await startApi({ mode: 'full', directory: csv(1, 3) });
 api.provider.answerAll((number) => nifPtFound(number));
@@ -134,8 +134,21 @@ test('a credit that may have been spent for a request answered 503 is logged and
   });
 });
 
-test('SIGTERM: what runs is finished, new connections are refused, exit 0', async () => {
+test('SIGTERM: what runs is finished, what was counted is written, new connections are refused, exit 0', async () => {
   const instance = await api.spawnInstance();
+  const { accountId, key } = await api.caller();
+  const fail = async (times: number) => {
+    for (let time = 0; time < times; time += 1)
+      expect((await ask(instance, '/companies', { key })).kind).toBe('validation');
+  };
+  const errors = async () => {
+    const [row] =
+      await api.sql`SELECT sum(calls)::bigint AS calls FROM key_counts WHERE account_id = ${accountId} AND is_error`;
+    return row!.calls;
+  };
+  await fail(3);
+  await eventually(errors, 3); // so many a kill would leave, too
+  await fail(2);
   const number = nif(390);
   api.provider.hold();
   const running = look(instance, number);
@@ -153,6 +166,7 @@ test('SIGTERM: what runs is finished, new connections are refused, exit 0', asyn
   const { status, body } = await running;
   expect([status, body.data.nif]).toEqual([200, Number(number)]);
   expect(await exited).toBe(0);
+  expect(await errors()).toBe(5);
 });
 
 test('SIGINT: the same, and a connection that is kept open without a request does not hold it up', async () => {

@@ -1,5 +1,5 @@
 /** Uses of keys, counts of error answers and answers of the activity: a lock or a failure of one kind loses nothing of another. */
-import { afterAll, beforeAll, describe, expect, setSystemTime, test } from 'bun:test';
+import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { deleteAccount, removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
@@ -18,13 +18,7 @@ import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { noteProblem } from '../../support/notes.ts';
 import { startProxy } from '../../support/proxy.ts';
-import {
-  createCaller,
-  createTestEnvironment,
-  createTestKey,
-  type ServiceProcess,
-  spawnService,
-} from '../../support/service.ts';
+import { createCaller, createTestKey } from '../../support/service.ts';
 import { eventually, until } from '../../support/until.ts';
 
 const database = await createTestDatabase('notes');
@@ -329,38 +323,4 @@ test('a transaction that has locked an account delays no count, not even its own
   for (const { accountId, keyId } of callers)
     expect(await countsOf(accountId)).toEqual({ [`${keyId} 4xx`]: 1 });
   await lock.release();
-});
-
-describe('several processes', () => {
-  let environment: Awaited<ReturnType<typeof createTestEnvironment>>;
-  beforeAll(async () => {
-    environment = await createTestEnvironment();
-  });
-  afterAll(() => environment.remove());
-
-  const ask = async ({ url }: ServiceProcess, key: string, count: number) => {
-    for (let call = 0; call < count; call += 1) {
-      const response = await fetch(`${url}/companies`, { headers: { Authorization: `Bearer ${key}` } });
-      await response.arrayBuffer();
-    }
-  };
-
-  test('one that is stopped writes all it has counted, and one that is killed what it counted seconds ago', async () => {
-    const { sql } = environment.database;
-    const caller = await createCaller(sql, { included: 9, limits: { requestsPerMinute: 1000 } });
-    const [killed, stopped] = await Promise.all([
-      spawnService(environment.env),
-      spawnService(environment.env),
-    ]);
-    await ask(killed, caller.key, 5);
-    await eventually(() => countsOf(caller.accountId, sql), { [`${caller.keyId} 4xx`]: 5 });
-    await killed.kill('SIGKILL');
-    // Four more have a token and get 400; the others get 429.
-    await ask(stopped, caller.key, 40);
-    await stopped.kill();
-    expect(await countsOf(caller.accountId, sql)).toEqual({
-      [`${caller.keyId} 4xx`]: 9,
-      [`${caller.keyId} monthly-quota-exceeded`]: 36,
-    });
-  });
 });
