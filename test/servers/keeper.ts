@@ -5,9 +5,9 @@
  * If its starter was killed, the keeper also ends what tests have started themselves.
  */
 import { randomBytes } from 'node:crypto';
-import { dropDatabases } from './databases.ts';
 import { endLeftBehind } from './left-behind.ts';
 import { createNative } from './native.ts';
+import { dropDatabases } from './postgres.ts';
 import { killEverything } from './processes.ts';
 import {
   type KeeperMessage,

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.ts';
 import { migrate } from '../../src/platform/postgres/migrate.ts';
-import { databasePrefix } from '../servers/databases.ts';
+import { databasePrefix } from '../servers/postgres.ts';
 import { urlOf, useServers } from '../servers/shared.ts';
 import { poll } from './until.ts';
 

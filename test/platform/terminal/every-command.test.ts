@@ -8,8 +8,7 @@ import { growAccount } from '../../support/grown-account.ts';
 import { startRowCounter } from '../../support/row-counter.ts';
 import { importMain } from '../../support/whole.ts';
 import { createWorkbench } from '../../support/workbench.ts';
-import { commandNames } from './command-names.ts';
-import { prepareCommands } from './every-command.ts';
+import { commandNames, prepareCommands } from './every-command.ts';
 
 const bench = await createWorkbench('postgres');
 afterAll(() => bench.close());

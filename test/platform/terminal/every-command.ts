@@ -1,4 +1,5 @@
 /** Every command that ends by itself, for tests that run all of them. */
+import type { Command } from 'commander';
 import { createUser } from '../../../src/dashboard/account/invitations.ts';
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
@@ -6,7 +7,20 @@ import { importBrackets } from '../../companies/debts/debts-support.ts';
 import { createCommandLine } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { storeRecord } from '../../support/records.ts';
+import { importMain } from '../../support/whole.ts';
 import type { Workbench } from '../../support/workbench.ts';
+
+/** Each command that ends by itself, by its words. */
+function namesOf(command: Command, words: string[] = []): string[] {
+  if (command.commands.length === 0) return words[0] === 'serve' ? [] : [words.join(' ')];
+  return command.commands.flatMap((child) => namesOf(child, [...words, child.name()]));
+}
+
+/** The commands of the program that end by themselves. */
+export async function commandNames(): Promise<string[]> {
+  const { createProgram } = await importMain();
+  return namesOf(createProgram()).toSorted();
+}
 
 /** Prepares a database in which every command has an answer. @returns the words for each, in an order in which they can run */
 export async function prepareCommands(bench: Workbench) {

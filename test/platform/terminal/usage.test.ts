@@ -8,7 +8,7 @@ import { bareEnvironment, createCommandLine, MAIN, ROOT, runBun, runHere } from 
 import { createTestDatabase } from '../../support/database.ts';
 import { createFolder } from '../../support/folder.ts';
 import { until } from '../../support/until.ts';
-import { commandNames } from './command-names.ts';
+import { commandNames } from './every-command.ts';
 
 /** The address of no Postgres: a command that ends before it connects works with it. */
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' };
