@@ -1,9 +1,11 @@
-/** Forms in flight, however many, keep nobody else from a page or an answer. Each form waits in its handler until the test lets it go. */
-import { afterAll, expect, test } from 'bun:test';
+/** Forms and documents in flight, however many, keep nobody else from a page or an answer. Each waits until the test lets it go. */
+import { afterAll, expect, spyOn, test } from 'bun:test';
+import * as clientDocument from '../../src/dashboard/connections/client-document.ts';
 import { ROUTES } from '../../src/dashboard/routes.ts';
 import { storeRecord } from '../support/records.ts';
 import { createCaller } from '../support/service.ts';
 import { until } from '../support/until.ts';
+import { agentOf, openConsent } from './connections/agent.ts';
 import { startDashboardService } from './service.ts';
 import { createMember, createVisitor, formTokenOf, type Visitor } from './visitor.ts';
 
@@ -64,3 +66,26 @@ test.each<[string, string, () => Promise<Visitor>, senders: number, forms: numbe
     }
   },
 );
+
+test('agents whose documents are late take no place of a page', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  let reads = 0;
+  const reading = spyOn(clientDocument, 'createClientReader').mockReturnValue(async () => {
+    reads += 1;
+    await released;
+    throw new clientDocument.ClientError('late');
+  });
+  const agent = agentOf('https://agent.example/client.json', 'https://agent.example/');
+  const consents = [1, 2, 3, 4].map(async () => {
+    const member = await newMember();
+    return member.get(await openConsent(member, agent));
+  });
+  try {
+    await until('all documents', () => reads === consents.length);
+    expect((await (await newMember()).get('/dashboard')).status).toBe(200);
+  } finally {
+    release();
+    for (const { status } of await Promise.all(consents)) expect(status).toBe(400);
+    reading.mockRestore();
+  }
+});

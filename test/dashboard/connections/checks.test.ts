@@ -1,10 +1,7 @@
 /** The checks that keep a connection from the wrong agent, browser and address (docs/mcp.md: connections). */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { randomBytes } from 'node:crypto';
 import { mailsOf } from '../../../src/dashboard/auth/limits.ts';
-import { consent as consentPage } from '../../../src/dashboard/connections/consent.ts';
 import { ROUTES } from '../../../src/dashboard/routes.ts';
-import { storeRequest } from '../../../src/metering/connections/requests.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { startDashboardService } from '../service.ts';
 import {
@@ -202,24 +199,6 @@ describe('the request of an agent', () => {
     const fields = { form_token, present: member.password, answer: 'yes' };
     expect((await member.visitor.post(path, fields)).status).toBe(404);
     expect((await member.visitor.get(path)).status).toBe(200);
-  });
-
-  test('gives its place to other pages before the document of its client is read', async () => {
-    const browser = randomBytes(16).toString('base64url');
-    const request = { clientId: 'https://agent.invalid/client.json', redirectUri: 'https://agent.invalid/' };
-    const id = await storeRequest(sql, browser, { ...request, parameters: {} });
-    const left = new Error('left');
-    const context = {
-      tools: { sql, publicUrl: baseUrl, config: { oauthRegistration: 'off', oauthClientHosts: ['*'] } },
-      url: new URL(`${baseUrl}/dashboard/connect/consent?request=${id}`),
-      request: new Request(baseUrl, { headers: { Cookie: `dashboard.connect=${browser}` } }),
-      user: { id: 'user' },
-      trace: {},
-      leave() {
-        throw left;
-      },
-    };
-    await expect(consentPage.GET(context as never)).rejects.toBe(left);
   });
 
   test('waits for ten minutes, in the browser that began it', async () => {
