@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, readConfig, SETTINGS } from '../../../src/platform/config/config.ts';
-import { ConfigError, checkEnvFile, userName } from '../../../src/platform/config/environment.ts';
+import { ConfigError, checkEnvFile } from '../../../src/platform/config/environment.ts';
 import { runCommand, runHere } from '../../support/command.ts';
 import { createFolder } from '../../support/folder.ts';
 
@@ -320,12 +320,6 @@ test('CONTACT is a mail or web address, and the linked pages are web addresses',
   for (const shop of ['http://example.com', 'example.com', 'https://']) {
     expect(refusal({ BUY_URL: shop })).toStartWith('BUY_URL must be a https: address');
   }
-});
-
-test('the user of a command is named where no variable says it, as under cron', async () => {
-  const name = (await Bun.$`id -un`.text()).trim();
-  expect(userName({})).toBe(name);
-  expect(userName({ USER: 'maria' })).toBe('maria');
 });
 
 test('a .env that this user can’t read stops a command, instead of counting as absent', async () => {
