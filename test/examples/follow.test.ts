@@ -3,13 +3,11 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
 import { rm, truncate } from 'node:fs/promises';
 import { importBrackets } from '../companies/debts/debts-support.ts';
 import { nif } from '../support/companies.ts';
-import { type Files, LANGUAGES, type RunOptions, startExamples } from './programs.ts';
+import { COMPANIES, type Files, LANGUAGES, type RunOptions, SUPPLIERS, startExamples } from './programs.ts';
 
 const { api, withFile } = await startExamples();
 afterAll(() => api.stop());
 
-const COMPANIES = Array.from({ length: 250 }, (_, n) => nif(n));
-const SUPPLIERS = `Fornecedor;NIPC;Desde\n${COMPANIES.map((company, n) => `"A ${n}; Lda";${company};2020-01-01\n`).join('')}`;
 const brackets = (start: number) =>
   Object.fromEntries(COMPANIES.map((company) => [company, [start, null] as const]));
 

@@ -17,6 +17,10 @@ const DIRECTORY = `nif,legal_name
 ${nif(900)},"Caracol ""Doce"" \\ Filhos, Lda"
 `;
 
+export const COMPANIES = Array.from({ length: 250 }, (_, n) => nif(n));
+/** A file of them. */
+export const SUPPLIERS = `Fornecedor;NIPC;Desde\n${COMPANIES.map((company, n) => `"A ${n}; Lda";${company};2020-01-01\n`).join('')}`;
+
 type Program = 'companies' | 'resolve' | 'screen' | 'follow' | 'openrefine';
 
 /** How programs are run. Python and jq are only used where they are installed: no other part of the project needs one. */

@@ -4,13 +4,10 @@ import { appendFile } from 'node:fs/promises';
 import { importBrackets } from '../companies/debts/debts-support.ts';
 import { startApi } from '../support/api.ts';
 import { nif } from '../support/companies.ts';
-import { type Files, LANGUAGES, type RunOptions, startExamples } from './programs.ts';
+import { COMPANIES, type Files, LANGUAGES, type RunOptions, SUPPLIERS, startExamples } from './programs.ts';
 
 const { api, outcomeOf, start, withFile } = await startExamples();
 afterAll(() => api.stop());
-
-const COMPANIES = Array.from({ length: 250 }, (_, n) => nif(n));
-const SUPPLIERS = `Fornecedor;NIPC;Desde\n${COMPANIES.map((company, n) => `"A ${n}; Lda";${company};2020-01-01\n`).join('')}`;
 
 describe.each(LANGUAGES)('the example that screens in %s', (language) => {
   let files: Files;
