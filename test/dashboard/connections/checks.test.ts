@@ -423,6 +423,21 @@ describe('limits by address', () => {
   });
 });
 
+test('a member makes the service read 30 documents of clients in ten minutes; the next page says when to come back', async () => {
+  const agent = agentOf('https://agent.invalid/client.json');
+  const [member, other] = [await createMember(service), await createMember(service)];
+  const path = await openConsent(member.visitor, agent);
+  for (let count = 1; count <= 30; count += 1) expect((await member.visitor.get(path)).status).toBe(400);
+  const refused = await member.visitor.get(path);
+  expect([refused.status, refused.textOf('h1'), refused.textOf('.lead')]).toEqual([
+    429,
+    'Too many requests',
+    'Too many attempts. Try again in 10 minutes.',
+  ]);
+  expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 601);
+  expect((await other.visitor.get(await openConsent(other.visitor, agent))).status).toBe(400);
+});
+
 test('no token, code, verifier or state is in a log', async () => {
   const { agent, code, tokens } = await connectedMember(service);
   const next = await refresh(service, agent, tokens.refresh_token);

@@ -1,5 +1,5 @@
 /** postgres.js with its patch: every statement gets its own answer, whatever happens to its connection. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import postgres from 'postgres';
@@ -116,6 +116,22 @@ test('a host that accepts connections and ends them fails the query at once, and
   expect(third! - first!).toBeGreaterThan(400);
   await pool.end({ timeout: 0 });
   server.close();
+});
+
+test('what a pool remembers does not grow with its queries, also while it always has an idle connection', async () => {
+  const pool = connectPostgres(database.url, { max: 2 });
+  await Promise.all([1, 2].map(() => pool`SELECT pg_sleep(0.1)`));
+  const { indexOf } = Array.prototype;
+  let longest = 0;
+  // With each query the pool searches a list for the connection that it has taken.
+  const search = spyOn(Array.prototype, 'indexOf').mockImplementation(function (this: unknown[], ...sought) {
+    if ((sought[0] as { idleTimer?: unknown } | null)?.idleTimer) longest = Math.max(longest, this.length);
+    return indexOf.apply(this, sought);
+  });
+  for (let n = 0; n < 100; n += 1) await pool`SELECT 1`;
+  search.mockRestore();
+  await pool.end();
+  expect(longest).toBeWithin(1, 10);
 });
 
 test('a connection of a pool ends after ten minutes, and a dedicated one never', async () => {
