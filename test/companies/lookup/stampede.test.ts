@@ -123,6 +123,18 @@ describe('time', () => {
     await instance.stop();
   });
 
+  test('those who come late to a refresh that hangs are answered within the bound too', async () => {
+    const number = nif(next++);
+    await api.provider.mode('hung');
+    const first = look(number, api);
+    await until('the question', () => asked(number) === 1);
+    const later = [look(number, second), look(number, api)];
+    await until('the fallback', () => asked(number) === 2);
+    const outcomes = await Promise.all([first, ...later, look(number, second)]);
+    for (const { status } of outcomes) expect(status).toBe(502);
+    expect(asked(number)).toBe(2);
+  });
+
   test('100 lookups that wait for a hung provider delay no search, no usage and no stored record, and no connection', async () => {
     const instance = await api.startInstance({ PROVIDER_TIMEOUT_MS: '20000', REGISTRY: 'none' });
     const known = await stale();
