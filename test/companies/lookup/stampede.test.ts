@@ -124,6 +124,7 @@ describe('time', () => {
   });
 
   test('those who come late to a refresh that hangs are answered within the bound too', async () => {
+    const second = await api.startInstance();
     const number = nif(next++);
     await api.provider.mode('hung');
     const first = look(number, api);
