@@ -118,9 +118,9 @@ test('a host that accepts connections and ends them fails the query at once, and
   server.close();
 });
 
-test('what a pool remembers does not grow with its queries, also while it always has an idle connection', async () => {
-  const pool = connectPostgres(database.url, { max: 2 });
-  await Promise.all([1, 2].map(() => pool`SELECT pg_sleep(0.1)`));
+test('a query takes the connection that was used last, and what a pool remembers does not grow with its queries', async () => {
+  const pool = connectPostgres(database.url, { max: 3 });
+  await Promise.all([1, 2, 3].map(() => pool`SELECT pg_sleep(0.1)`));
   const { indexOf } = Array.prototype;
   let longest = 0;
   // With each query the pool searches a list for the connection that it has taken.
@@ -128,9 +128,11 @@ test('what a pool remembers does not grow with its queries, also while it always
     if ((sought[0] as { idleTimer?: unknown } | null)?.idleTimer) longest = Math.max(longest, this.length);
     return indexOf.apply(this, sought);
   });
-  for (let n = 0; n < 100; n += 1) await pool`SELECT 1`;
+  const pids = new Set<number>();
+  for (let n = 0; n < 100; n += 1) pids.add(await pidOf(pool));
   search.mockRestore();
   await pool.end();
+  expect(pids.size).toBe(1);
   expect(longest).toBeWithin(1, 10);
 });
 
