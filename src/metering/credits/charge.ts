@@ -33,9 +33,6 @@ export interface CreditsOptions {
   onLost?: (owed: Map<string, Call[]>) => void;
 }
 
-/** The ledger charges calls while it is `open`. An unknown outcome puts it `in doubt`, until Postgres has acknowledged the void. */
-type Mode = 'open' | 'in doubt' | 'closed';
-
 /** A void or a refund that Postgres did not acknowledge is sent again after this pause. */
 const RETRY_AFTER_MS = 0.25 * SECOND;
 /** Beyond so many empty counters all are forgotten. They cost about 1 MB. */
@@ -57,7 +54,9 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   /** A call with a claim is charged alone, because its charge has an id of its own. */
   const alone = { name: LEDGER, maxBatch: 1, maxConcurrentBatches: 4 };
   const enqueueAlone = createBatcher(chargeBatch, { ...alone, stage: 'credit' });
-  let mode: Mode = 'open';
+  let isClosed = false;
+  /** Outcomes in doubt: voids that Postgres has not acknowledged. While there is one, nothing is charged. */
+  let voids = 0;
   /** By id, the calls of the batch in flight, and those of voids and refunds that Postgres has not acknowledged. */
   const unsettled = new Map<string, Call[]>();
   /** Refunds wait as long as it takes. One batch is in flight, so that a Postgres that comes back meets no crowd of them. */
@@ -124,7 +123,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
       if (isRolledBack(error)) unsettled.delete(attempt);
       else {
         // Nothing is charged until Postgres has acknowledged the void. It ends the claim, so nothing else may.
-        if (mode === 'open') mode = 'in doubt';
+        voids += 1;
         live.delete(attempt);
         const sendVoid = () => (claim === undefined ? voidAttempt(sql, attempt) : voidSending(sql, claim));
         void settle('voided', attempt, () => withTimeout(sendVoid(), BATCH_TIMEOUT_MS, LEDGER));
@@ -134,8 +133,8 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   }
 
   function throwUnlessOpen(): void {
-    if (mode === 'closed') throw new Error('the service stops');
-    if (mode === 'in doubt') throw new Error('the outcome of an earlier charge is unknown');
+    if (isClosed) throw new Error('the service stops');
+    if (voids > 0) throw new Error('the outcome of an earlier charge is unknown');
   }
 
   /**
@@ -188,18 +187,18 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   async function sendRefund(id: string, part: Call, send: () => Promise<unknown>): Promise<void> {
     // Only the claim ends: nobody waits for that but the next sending.
     if (part.credits === 0) return void settle('released', id, send);
-    if (mode === 'closed') return onLost?.(new Map([[id, [part]]]));
+    if (isClosed) return onLost?.(new Map([[id, [part]]]));
     unsettled.set(id, [part]);
     await withTimeout(settle('refunded', id, send), REFUND_WAIT_MS, LEDGER).catch(() => {});
   }
 
   /** Sends a statement until Postgres has acknowledged it. A void also detects that Postgres is back. */
   async function settle(event: 'voided' | 'refunded' | 'released', id: string, send: () => Promise<unknown>) {
-    while (mode !== 'closed') {
+    while (!isClosed) {
       try {
         await send();
         unsettled.delete(id);
-        if (event === 'voided' && mode === 'in doubt') mode = 'open';
+        if (event === 'voided') voids -= 1;
         return onEvent?.(event);
       } catch {
         if (event === 'voided') onEvent?.('failed');
@@ -212,7 +211,7 @@ export function createCredits(sql: Sql, { onEvent, onLost }: CreditsOptions = {}
   async function close(timeoutMs: number): Promise<void> {
     const endMs = performance.now() + timeoutMs;
     while (unsettled.size > 0 && performance.now() < endMs) await Bun.sleep(10);
-    mode = 'closed';
+    isClosed = true;
     if (unsettled.size > 0) onLost?.(unsettled);
   }
 

@@ -19,17 +19,18 @@ export const FAULTS: Faults = {
     'every call of a batch gets the share of the first': ['spent?.[index] ??', 'spent?.[0] ??'],
     'a void is never sent': [
       "void settle('voided', attempt, ",
-      "mode = 'open';\n        if (attempt === '') void settle('voided', attempt, ",
+      "voids -= 1;\n        if (attempt === '') void settle('voided', attempt, ",
     ],
     'a void is tried once': [
       "if (event === 'voided') onEvent?.('failed');",
-      "if (event === 'voided') return void (mode = 'open');",
+      "if (event === 'voided') return void (voids -= 1);",
     ],
     'all batches have one id': [
       'const attempt = claim?.sending ?? randomUUID();',
       "const attempt = claim?.sending ?? '00000000-0000-4000-8000-000000000000';",
     ],
-    'the ledger stays in doubt': ["if (event === 'voided' && mode === 'in doubt') mode = 'open';", ''],
+    'the ledger stays in doubt': ["if (event === 'voided') voids -= 1;", ''],
+    'one void ends the doubt of all': ['voids -= 1;', 'voids = 0;'],
     'a refund is tried once': [
       '        await Bun.sleep(RETRY_AFTER_MS);',
       "        if (event === 'refunded') return;\n        await Bun.sleep(RETRY_AFTER_MS);",
@@ -108,7 +109,7 @@ export const UNSEEN: Faults = {
       'voidAttempt(sql, attempt) : voidAttempt(sql, attempt)',
     ],
     // the rule protects a store that does not answer from a crowd, as claim.test.ts says; each charge is voided by its own id
-    'charging goes on in doubt': ["if (mode === 'open') mode = 'in doubt';", ''],
+    'charging goes on in doubt': ['voids += 1;', ''],
     // the answer that nobody reads is charged as it says
     'a batch charges clients that have left': ['calls.filter(({ signal }) => !signal?.aborted)', 'calls'],
   },
