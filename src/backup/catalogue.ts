@@ -65,8 +65,8 @@ export async function readSequences(sql: Sql | Transaction): Promise<Sequence[]>
 }
 
 /**
- * What is away while rows are restored, in the order of its removal: foreign keys, which would want their rows in an order; triggers of
- * our own, which would count the rows a second time; and indexes with the constraints that have one, because to build them behind the
+ * Foreign keys, triggers and indexes, which a restore removes in this order and makes again behind the rows. Foreign keys would want the
+ * rows in an order, and our own triggers would count them a second time. To build indexes, and the constraints that have one, behind the
  * rows takes a fraction of the time. Foreign keys and triggers of partitions are their tables'; indexes of partitions stay.
  */
 export async function readRemovable(sql: Sql | Transaction): Promise<Removable[]> {

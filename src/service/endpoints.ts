@@ -15,7 +15,7 @@ import { createKeyHandler, keyRoute } from '../metering/usage/key-route.ts';
 import { createUsageHandler, usageRoute } from '../metering/usage/usage-route.ts';
 import type { Config } from '../platform/config/config.ts';
 
-/** The parts that handlers work with. `test-world/adapters.ts` has the adapters in memory, but for the account and the key. */
+/** All that the handlers need. `test-world/adapters.ts` has the same in memory for test keys, without the account and the key. */
 export type EndpointParts = Parameters<typeof createSearchHandler>[0] &
   Parameters<typeof createMatchHandler>[0] &
   Parameters<typeof createResolutionsHandler>[0] &

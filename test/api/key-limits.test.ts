@@ -1,6 +1,6 @@
 /**
- * What a key may do and spend: its rights (every endpoint and tool has one, and a key without it is refused after its token and before
- * all else), its budget and its share of the rate.
+ * The limits of a key: its rights, its budget and its share of the rate. Every endpoint and tool has a right, and a key without it is
+ * refused after its token and before all else.
  */
 import { afterAll, expect, test } from 'bun:test';
 import { methodOf } from '../../src/http/api-route.ts';

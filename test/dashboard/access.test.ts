@@ -91,7 +91,7 @@ test('a session ends with the sign-out, for a copy of its cookie too', async () 
   expect((await copy.get('/dashboard')).status).toBe(303);
 });
 
-/** What each form would do something with. */
+/** With these fields each form would change something. */
 const FIELDS = {
   ...{ name: 'forged', q: 'abaco', kind: 'search', list: '500002576', price: '1' },
   ...{ present: 'x'.repeat(12), password: 'y'.repeat(12) },

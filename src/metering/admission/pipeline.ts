@@ -228,7 +228,7 @@ export function createPipeline(parts: PipelineParts) {
             ? refusals.budgetExceeded(paid.reason)
             : refusals.quotaExceeded(paid.reason, buyAddress(parts.buyUrl, accountId), only);
       else if (paid.spent < needed) refusal = unavailable(PAID_BEFORE);
-      // What is paid is no reason to refuse.
+      // The request is paid, so it is answered also if this read fails.
       const left = wantsLeft ? await credits.left({ accountId, keyId }).catch(() => null) : null;
       let unused = 0;
       const payment: Payment = {

@@ -84,7 +84,7 @@ test.each<[SourceName, Partial<SourcesConfig>, path: string, query: Record<strin
   await source.close();
 });
 
-/** What each source tells of its whole record ({@link found}). */
+/** The details that each source's whole record ({@link found}) is read as. */
 const WHOLE: Record<SourceName, CompanyDetails> = {
   'nif.pt': {
     title: 'Empresa Exemplo Lda',

@@ -106,7 +106,7 @@ async function startReset({ email }: Person): Promise<string> {
 
 type Member = Awaited<ReturnType<typeof createMember>>;
 
-/** What members do meanwhile, the page that it leads to, and the sessions that are left. */
+/** A change by a member meanwhile, the page that it leads to, and how many sessions are left. */
 const CHANGES: [string, (member: Member) => Promise<() => Promise<PageAnswer>>, to: string, left: number][] =
   [
     [

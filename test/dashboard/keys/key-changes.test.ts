@@ -167,7 +167,7 @@ test.each([
         const fault = `Write a whole number from ${range}.`;
         expect([path, text, page.status, page.textOf(`#${name}-fault`)]).toEqual([path, text, 422, fault]);
         expect(page.document.querySelector('[name=only-debts]')!.hasAttribute('checked')).toBe(true);
-        // What is folded is open where there is a fault, or something that was chosen.
+        // A folded part is open if it has a fault or a choice.
         expect(page.document.querySelectorAll('.create details:not([open])')).toHaveLength(0);
       }
     const keys = await service.sql`SELECT id, name FROM api_keys WHERE account_id = ${accountId}`;
