@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { connectionRoutes } from '../../../src/dashboard/connections/oauth-endpoints.ts';
 import type { DashboardParts } from '../../../src/dashboard/context.ts';
 import { createBounds } from '../../../src/dashboard/request/request-limit.ts';
+import type { RateLimiter } from '../../../src/metering/rate-limit/bucket.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { KIB } from '../../../src/platform/units.ts';
@@ -56,9 +57,8 @@ const RIGHT: Record<string, string> = {
 };
 
 /** The endpoints with buckets of their own, in which no time passes, so that a slow machine gets no further tokens. */
-function createEndpoints(given: Sql = sql) {
+function createEndpoints(given: Sql = sql, buckets: RateLimiter = createProcessRateLimiter(() => 0)) {
   const counts = { asked: 0, taken: 0 };
-  const buckets = createProcessRateLimiter(() => 0);
   const app = connectionRoutes({
     publicUrl: baseUrl,
     config: { ...service.config, trustProxy: ['0.0.0.0'] },
@@ -110,6 +110,13 @@ test.each(ENDPOINTS)(
     expect(await statusOf(requestTo(path, newAddress()))).not.toBe(429);
   },
 );
+
+test.each(ENDPOINTS)('a request without a token of its address asks Postgres nothing: %s', async (path) => {
+  const empty = { take: async () => ({ taken: false, waitUs: 1 }) } as unknown as RateLimiter;
+  const { requestTo, statusOf } = createEndpoints(null as unknown as Sql, empty);
+  const request = requestTo(path, newAddress());
+  expect([await statusOf(request), request.bodyUsed]).toEqual([429, false]);
+});
 
 test.each(ENDPOINTS)('a body over 8 KiB is refused before anything is read or asked: %s', async (path) => {
   const { counts, requestTo, statusOf } = createEndpoints();
