@@ -35,7 +35,7 @@ test('sign up, create a key, use it, see the count and the plot move, revoke it,
     await page.waitForURL(dashboard());
     expect(await page.textContent('.account strong')).toBe('Oficina do Porto');
     expect(await page.locator('.plot').count()).toBe(0);
-    expect(await page.isVisible('text=No requests on these days')).toBe(true);
+    expect(await page.isVisible('text=Nothing on these days')).toBe(true);
 
     await page.click('text=Create an API key');
     await page.fill('#name', 'production');

@@ -38,7 +38,7 @@ export const USAGE_TEXTS = {
   },
   total: ['Total', 'Total'],
   plotLabel: ['Bar chart: {total}, as in the table below.', 'Gráfico de barras: {total}, como na tabela.'],
-  plotNone: ['No requests on these days', 'Nenhum pedido nestes dias'],
+  plotNone: ['Nothing on these days', 'Nada nestes dias'],
   plotEmptyLead: `Each request shows up here within seconds.
     Cada pedido aparece aqui em poucos segundos.`,
   table: ['The numbers as a table', 'Os números em tabela'],
