@@ -16,6 +16,7 @@ import { readConfig } from '../src/platform/config/config.ts';
 import { createLogTo } from '../src/platform/observability/log.ts';
 import type { Sql } from '../src/platform/postgres/connect.ts';
 import { openStores } from '../src/platform/stores/stores.ts';
+import { DAY } from '../src/platform/units.ts';
 import { startService } from '../src/service/serve.ts';
 import { launchBrowser } from '../test/dashboard/browser.ts';
 import { storeCalls } from '../test/dashboard/service.ts';
@@ -68,7 +69,7 @@ async function prepare(sql: Sql): Promise<void> {
   const tools = { ...stores, config, signal: NEVER_ABORTED, actor: 'demo' };
   await importCompanies(tools, { path: join(ROOT, 'examples/companies.csv') }, {}, NO_PROGRESS);
   await importExampleDebts(tools, NO_PROGRESS);
-  const periodStart = new Date(Date.now() - 12 * 86_400_000);
+  const periodStart = new Date(Date.now() - 12 * DAY);
   const { id } = await createAccount(
     sql,
     { name: 'Livraria Moreira, Lda', plan: 'plus', periodStart },
@@ -79,7 +80,7 @@ async function prepare(sql: Sql): Promise<void> {
   const production = (await createKey(sql, id, 'production', 'demo')).id;
   const nightly = (await createKey(sql, id, 'nightly import', 'demo')).id;
   for (let daysAgo = DAYS - 1; daysAgo >= 0; daysAgo -= 1) {
-    const weekend = [0, 6].includes(new Date(Date.now() - daysAgo * 86_400_000).getUTCDay());
+    const weekend = [0, 6].includes(new Date(Date.now() - daysAgo * DAY).getUTCDay());
     const busy = (weekend ? 0.25 : 1) * (1 - daysAgo / 130) * (0.7 + 0.3 * Math.sin(daysAgo * 2.3));
     await storeCalls(sql, id, [
       { daysAgo, keyId: production, kind: 'search', calls: Math.ceil(24 * busy) },
