@@ -92,7 +92,7 @@ export function createMcp({ publicUrl, pipeline, handlers, metrics, stopping }: 
         const call = { route, handler: handlers.get(route)!, request, sent, ...tool.read(input) };
         const quote = await quoteOnce(call, context);
         const end: Quote['end'] = (payment) => {
-          if (payment.spent > 0) left = payment.left;
+          left = payment.left;
           quote.end?.(payment);
         };
         return { ...quote, wantsLeft: true, end };

@@ -229,7 +229,8 @@ export function createPipeline(parts: PipelineParts) {
             : refusals.quotaExceeded(paid.reason, buyAddress(parts.buyUrl, accountId), only);
       else if (paid.spent < needed) refusal = unavailable(PAID_BEFORE);
       // The request is paid, so it is answered also if this read fails.
-      const left = wantsLeft ? await credits.left({ accountId, keyId }).catch(() => null) : null;
+      const left =
+        wantsLeft && paid.spent > 0 ? await credits.left({ accountId, keyId }).catch(() => null) : null;
       let unused = 0;
       const payment: Payment = {
         ...paid,

@@ -26,7 +26,7 @@ export interface CallContext {
 export interface Payment extends Omit<Charge, 'refund'> {
   /** Why the request got fewer credits than it needs; `null` means that it got all. */
   refusal: ProblemAnswer | null;
-  /** Credits that the key can spend afterwards; `null` means that the quote did not ask, or that Postgres could not say. */
+  /** Credits that the key can spend after a charge; `null` means that the quote did not ask, or that Postgres could not say. */
   left: number | null;
   /** Credits that this sending was charged, less those refunded so far: 0 for a repetition and for a test key. */
   cost: number;
