@@ -7,7 +7,7 @@ import type { Owner } from '../credits/call.ts';
 
 /** Rows of an account in a write. Refusals before a token are free and have no other bound. */
 const ROWS_AN_ACCOUNT = 20;
-/** Rows, and accounts, in memory. Further ones are not noted until the next write. */
+/** Rows, and accounts, of a write. Further ones are not noted until the next write. */
 const MAX_ROWS = 10_000;
 
 interface NotedAnswer {

@@ -5,7 +5,7 @@ import { HOUR, MINUTE } from '../../platform/units.ts';
 import type { Owner } from '../credits/call.ts';
 import { addDailyCounts } from '../credits/daily-counts.ts';
 
-/** The most counters in memory, and in a statement. Further ones are not counted until the next write. */
+/** The most counters of a write. Further ones are not counted until the next write. */
 const MAX_COUNTERS = 10_000;
 /** The most secrets in memory. Beyond them all are forgotten, and written once more. */
 const MAX_SECRETS = 50_000;

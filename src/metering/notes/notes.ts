@@ -1,7 +1,7 @@
 /**
  * What a process notes of requests in memory, so that a request costs no statement: the last use of each secret and the counts of error
- * answers (`counts.ts`), and for the activity the answers that no charge tells of (`answers.ts`). One timer writes them, in at most two
- * statements.
+ * answers (`counts.ts`), and for the activity the answers that no charge tells of (`answers.ts`). One timer writes them, each kind
+ * by a statement of its own.
  */
 import type { Answer } from '../../http/answer.ts';
 import { isFree } from '../../http/error-kind.ts';
@@ -72,7 +72,7 @@ export function createNotes(sql: Sql, { keepsActivity = true, maxCounters, maxRo
   return { used: counts.used, answered, write, start };
 }
 
-/** Notes of one kind in memory. Each has a bound; what it has no room for is not noted. */
+/** Notes of one kind in memory. Each has a bound; what it has no room for is not noted. A refused write is kept beside them. */
 interface Kept<Taken> {
   /** Takes all of them, to be written; `null` means that there are none. */
   take(): Taken | null;
