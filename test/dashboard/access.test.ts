@@ -4,13 +4,13 @@ import { sendRaw } from '../support/client.ts';
 import { createCaller } from '../support/service.ts';
 import { startDashboardService } from './service.ts';
 import {
+  cookiesOf,
   createMember,
   createMemberWithKey,
   createVisitor,
   fieldsOf,
   formTokenOf,
   newPerson,
-  type Visitor,
 } from './visitor.ts';
 
 const ofMembers = Object.entries(ROUTES).filter(([, route]) => route.for === 'member');
@@ -221,10 +221,6 @@ test('the other name of this machine leads to the one that PUBLIC_URL has', asyn
   expect(answer).toStartWith('HTTP/1.1 302');
   expect(answer).toContain(`ocation: ${service.baseUrl}/dashboard/keys?a=b\r\n`);
 });
-
-function cookiesOf(visitor: Visitor): string {
-  return [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-}
 
 /** The rows that a forged form could have changed. */
 async function stateOf(accountId: string) {

@@ -34,6 +34,10 @@ function readPage({ status, headers }: Response, text: string) {
 
 export type Visitor = ReturnType<typeof createVisitor>;
 
+/** The header that carries a visitor's cookies, for a request that is not theirs to send. */
+export const cookiesOf = ({ cookies }: { cookies: Map<string, string> }) =>
+  [...cookies].map((pair) => pair.join('=')).join('; ');
+
 /** The values of a form. Only texts are sent. */
 type Fields = Record<string, unknown>;
 
@@ -63,7 +67,7 @@ export function createVisitor(
       ...headers,
     });
     if (cookies.size > 0 && !sent.has('cookie')) {
-      sent.set('Cookie', [...cookies].map(([name, value]) => `${name}=${value}`).join('; '));
+      sent.set('Cookie', cookiesOf({ cookies }));
     }
     const response = await fetch(baseUrl + path, { ...init, headers: sent, redirect: 'manual' });
     for (const cookie of response.headers.getSetCookie()) {

@@ -10,7 +10,7 @@ import { createKey } from '../../src/metering/keys/key-store.ts';
 import * as bucket from '../../src/metering/rate-limit/bucket.ts';
 import { nif } from '../support/companies.ts';
 import { startDashboardService } from './service.ts';
-import { createMember, formTokenOf } from './visitor.ts';
+import { cookiesOf, createMember, formTokenOf } from './visitor.ts';
 
 /** Beside one row of the same request. The fullest take 5 to 10 times its CPU, and took 40 to 100 times without a bound. */
 const MOST = 20;
@@ -92,7 +92,7 @@ async function newSender(isVisitor = false) {
     isVisitor ? '/dashboard/sign-in' : '/dashboard/settings/name',
   );
   const headers = {
-    Cookie: [...visitor.cookies].map((pair) => pair.join('=')).join('; '),
+    Cookie: cookiesOf(visitor),
     'Accept-Encoding': 'gzip',
     Origin: baseUrl,
   };

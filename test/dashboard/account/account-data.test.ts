@@ -6,7 +6,7 @@ import { exportAccount } from '../../../src/dashboard/account-data/wings.ts';
 import { grantCredits } from '../../../src/metering/accounts/grant.ts';
 import { until } from '../../support/until.ts';
 import { startDashboardService } from '../service.ts';
-import { createMember, createVisitor, makeKey, newPerson, type Visitor } from '../visitor.ts';
+import { cookiesOf, createMember, createVisitor, makeKey, newPerson, type Visitor } from '../visitor.ts';
 
 const DOWNLOAD = '/dashboard/settings/account.json';
 
@@ -91,11 +91,10 @@ test('two downloads run at once, one of an account; readers that stop keep no ot
     visitors.push(visitor);
   }
   /** Reads the beginning of a download, and no more. */
-  const start = async ({ cookies }: Visitor) => {
+  const start = async (visitor: Visitor) => {
     const { host, port } = new URL(service.baseUrl);
     const socket = connect(Number(port), '127.0.0.1');
-    const cookie = [...cookies].map((pair) => pair.join('=')).join('; ');
-    socket.write(`GET ${DOWNLOAD} HTTP/1.1\r\nHost: ${host}\r\nCookie: ${cookie}\r\n\r\n`);
+    socket.write(`GET ${DOWNLOAD} HTTP/1.1\r\nHost: ${host}\r\nCookie: ${cookiesOf(visitor)}\r\n\r\n`);
     const closed = new Promise((resolve) => socket.on('close', resolve));
     const [head] = await once(socket, 'data');
     socket.pause();

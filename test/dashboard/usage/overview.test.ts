@@ -10,7 +10,7 @@ import { call } from '../../support/client.ts';
 import { storeCallCounts, storeCostlyErrorCounts } from '../../support/counts.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
 import { startDashboardService, storeCalls } from '../service.ts';
-import { createMember, makeKey, type PageAnswer, type Visitor } from '../visitor.ts';
+import { cookiesOf, createMember, makeKey, type PageAnswer, type Visitor } from '../visitor.ts';
 
 const service = await startDashboardService();
 afterAll(() => service.stop());
@@ -119,9 +119,8 @@ test('the days begin with the first call, and with the days or the period that t
   expect(await look('?days=period')).toMatchObject({ days: [day(3)], since: named(day(5)) });
   expect(await look('?days=1000')).toMatchObject({ days: [day(3), day(20)] });
   // The decoder of a text would drop the BOM.
-  const Cookie = [...visitor.cookies].map((pair) => pair.join('=')).join('; ');
   const csv = await fetch(`${service.baseUrl}/dashboard/usage.csv?days=7&lang=pt`, {
-    headers: { Cookie },
+    headers: { Cookie: cookiesOf(visitor) },
   });
   expect(Buffer.from(await csv.arrayBuffer()).toString()).toBe(
     `\ufeff"day";"key_id";"key_name";"searches";"matches";"resolutions";"lookups";"debts";"credits";"rate_limit_exceeded";"monthly_quota_exceeded";"key_limits";"other_4xx";"status_5xx";"status_401";"error_credits"\r\n"${day(3)}";"";"dashboard";5;0;0;0;0;5;0;0;0;0;0;0;0\r\n`,
@@ -134,10 +133,9 @@ test('the page with a full plot of 90 days stays under 60 kB, with all that it l
     (['search', 'lookup'] as const).map((kind) => ({ daysAgo, keyId: '', kind, calls: 100 + daysAgo })),
   );
   await storeCalls(service.sql, accountId, calls.flat());
-  const cookie = [...visitor.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   const load = async (path: string) => {
     const response = await fetch(service.baseUrl + path, {
-      headers: { Cookie: cookie, 'Accept-Encoding': 'gzip' },
+      headers: { Cookie: cookiesOf(visitor), 'Accept-Encoding': 'gzip' },
       decompress: false,
     });
     return { bytes: (await response.arrayBuffer()).byteLength, headers: response.headers };
