@@ -181,6 +181,24 @@ test('names of all lists together rest after a batch for as long as it had CPU',
   expect(rests).toEqual([10, 40, 20, 5, 20]);
 });
 
+test('the CPU time of a batch is that of the process', async () => {
+  const cpuMs = () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1000;
+  };
+  const looks: number[] = [];
+  const { reader } = directoryOf([], async () => {
+    const busyUntilMs = cpuMs() + 30;
+    if (looks.length === 0) while (cpuMs() < busyUntilMs);
+    looks.push(performance.now());
+  });
+  const resolve = createNameResolver((work) => work(reader));
+  for (let name = 0; name < 2; name += 1) await resolve('padaria');
+  const [, last, next] = looks;
+  // A timer may be early by less than a millisecond.
+  expect(next! - last!).toBeGreaterThan(29);
+});
+
 test('a short list beside long ones of other accounts waits for one batch of each, not for the lists', async () => {
   let batches = 0;
   const { reader } = directoryOf([], async () => {
