@@ -83,7 +83,7 @@ test('a start as a superuser of Postgres is warned about, and one as another rol
 });
 
 test('an instance that searches in Postgres holds as many connections as the documents say', async () => {
-  const connect = spyOn(connecting, 'connectPostgres');
+  using connect = spyOn(connecting, 'connectPostgres');
   await using service = await startTestService();
   // A pool is opened again when its server has changed, and once more for `LISTEN`.
   const pools = new Map(
@@ -92,7 +92,6 @@ test('an instance that searches in Postgres holds as many connections as the doc
       .filter(({ applicationName = '' }) => /^company-directory (serve|canary)$/.test(applicationName))
       .map((options) => [JSON.stringify(options), options.max!]),
   );
-  connect.mockRestore();
   const [{ listening } = { listening: 0 }] = await service.sql<{ listening: number }[]>`
     SELECT count(*) AS listening FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'listen %'`;
   const held = [...pools.values()].reduce((sum, max) => sum + max, listening);

@@ -124,13 +124,12 @@ test('a query takes the connection that was used last, and what a pool remembers
   const { indexOf } = Array.prototype;
   let longest = 0;
   // With each query the pool searches a list for the connection that it has taken.
-  const search = spyOn(Array.prototype, 'indexOf').mockImplementation(function (this: unknown[], ...sought) {
+  using _search = spyOn(Array.prototype, 'indexOf').mockImplementation(function (this: unknown[], ...sought) {
     if ((sought[0] as { idleTimer?: unknown } | null)?.idleTimer) longest = Math.max(longest, this.length);
     return indexOf.apply(this, sought);
   });
   const pids = new Set<number>();
   for (let n = 0; n < 100; n += 1) pids.add(await pidOf(pool));
-  search.mockRestore();
   await pool.end();
   expect(pids.size).toBe(1);
   expect(longest).toBeWithin(1, 10);
