@@ -211,6 +211,19 @@ describe('companies import, with or without Elasticsearch', () => {
   });
   afterEach(() => bench.close());
 
+  test('backslashes, quotes, escapes of COPY and JSON, and text beyond the BMP arrive as they are', async () => {
+    const names = [
+      'A\\tB \\N \\.',
+      'Aspas "duplas"',
+      '\\',
+      'É 𝔘nicode 😀',
+      '{"index":{}}',
+      "'; DROP TABLE x; --",
+    ];
+    await bench.importText(csv(0, names.length, (n) => names[n]!));
+    expect(await bench.rows()).toEqual(names.map((name, n) => `${nif(n)} ${name}`));
+  });
+
   test('rows lie in the order of results after imports of many and of few names, and after a rebuild', async () => {
     const { sql } = bench.database;
     const expectOrder = async (rows: number) => {
