@@ -73,6 +73,7 @@ interface Plot {
 function plotCard(context: MemberContext, plot: Plot): Html {
   const { messages, formats } = context;
   const { id, title, lead, menu, slots, all, beside } = plot;
+  const hasToday = slots.some(({ at }) => at >= utcDay(Date.now()));
   const label = messages.plotLabel(formats.number(all.reduce((sum, { total }) => sum + total, 0)));
   return html`
 <section class="card" id="${id}" aria-labelledby="${id}-title">
@@ -85,7 +86,7 @@ function plotCard(context: MemberContext, plot: Plot): Html {
   </div>
   ${
     all.length === 0
-      ? html`<div class="empty"><h3>${messages.plotNone}</h3><p>${messages.plotEmptyLead}</p></div>`
+      ? html`<div class="empty"><h3>${messages.plotNone}</h3>${hasToday && html`<p>${messages.plotEmptyLead}</p>`}</div>`
       : html`
   <ul class="legend">${all.map(({ label, colour, total }) => html`<li>${dot(colour)}<span>${label}</span> <strong>${formats.number(total)}</strong></li>`)}</ul>
   ${plotSeries(all, slots, formats, label)}

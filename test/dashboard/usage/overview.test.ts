@@ -230,7 +230,9 @@ test('last month is one link away, with its calls and a CSV of the same days', a
   const portuguese = await visitor.get(before, { 'Accept-Language': 'pt' });
   expect(portuguese.textOf('#calls .lead')).toMatch(/^47 créditos · de 1 .+ a \d+ .+, dias em UTC$/);
   const none = await visitor.get('/dashboard?days=2020-01');
-  expect([none.status, none.textOf('.empty h3')]).toEqual([200, 'Nothing on these days']);
+  expect([none.status, none.textOf('.empty')]).toEqual([200, 'Nothing on these days']);
+  const noneYet = await (await createMember(service)).visitor.get('/dashboard');
+  expect(noneYet.textOf('.empty')).toBe('Nothing on these daysEach request shows up here within seconds.');
 });
 
 test('calls and errors of a key in 30 days are summed by outcome, each once, listed by day, and stand beside each other in the CSV', async () => {
