@@ -7,6 +7,7 @@ import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { hold, waitingForLock } from '../../support/locks.ts';
 import { until } from '../../support/until.ts';
+import { agentOf, authorizePath } from '../connections/agent.ts';
 import { startMailedDashboard } from '../service.ts';
 import {
   codeOf,
@@ -50,6 +51,28 @@ test('a session ends after 30 days, however often it is used', async () => {
   expect((await sessionsOf(person)).length).toBe(0);
 });
 
+test('a browser keeps each cookie for its time (docs/data-protection.md)', async () => {
+  const [visitor, person] = [visit(), await createMember(service)];
+  const agent = agentOf('https://agent.example/client.json');
+  const answers = [
+    await visitor.get('/dashboard/sign-in?lang=en'),
+    await visitor.get(authorizePath(agent)),
+    await visitor.submit('/dashboard/sign-up', { ...newPerson() }),
+    await visitor.submit('/dashboard/sign-in', { ...person }),
+    await visitor.get('/dashboard'),
+  ];
+  const cookies = answers.flatMap(({ headers }) => headers.getSetCookie());
+  const days = (cookie: string) => Number(/ Max-Age=(\d+)/.exec(cookie)?.[1]) / 86_400;
+  expect(Object.fromEntries(cookies.map((cookie) => [cookie.split('=')[0], days(cookie)]))).toEqual({
+    'dashboard.form': Number.NaN, // it ends with the browser
+    'dashboard.connect': 600 / 86_400,
+    'dashboard.sign_up': 1,
+    'dashboard.session_token': 7,
+    'dashboard.browser': 180,
+    'dashboard.language': 365,
+  });
+});
+
 test('a user has fifty sessions at most: a further sign-in ends the oldest', async () => {
   const [first, visitor] = [visit(), visit()];
   const person = await createMember(service, { visitor: first });
@@ -63,19 +86,30 @@ test('a user has fifty sessions at most: a further sign-in ends the oldest', asy
   expect((await sessionsOf(person)).length).toBe(50);
 });
 
-test('suspending an account ends the sessions of its members, and no others; pages say the reason, after a link and after a form', async () => {
-  const [visitor, other] = [visit(), visit()];
+test('suspending an account ends the sessions of its members, and no others; pages say the reason, after a link and after a form, in a browser of a member alone', async () => {
+  const [visitor, other, stranger] = [visit(), visit(), visit()];
   const { accountId } = await createMember(service, { visitor });
   await createMember(service, { visitor: other });
-  const form_token = await formTokenOf(visitor, '/dashboard/settings/name');
+  const name = `${SETTINGS}/name`;
+  const form_token = await formTokenOf(visitor, name);
   await setSuspended(service.sql, accountId, true, 'test', 'Invoice 17 is overdue');
-  const form = await visitor.post('/dashboard/settings/name', { form_token, name: 'Other' });
-  const page = await visitor.get('/dashboard');
-  const signIn = await visitor.get(page.headers.get('location')!);
-  expect([form.status, page.status, signIn.status]).toEqual([403, 303, 200]);
-  for (const page of [form, signIn])
-    expect(page.textOf('.notice.bad')).toContain('Reason: Invoice 17 is overdue');
-  expect(await statusOf(other)).toBe(200);
+  expect([await statusOf(visitor), await statusOf(other)]).toEqual([303, 200]);
+  other.cookies.delete('dashboard.session_token');
+  const said = expect.stringContaining('Reason: Invoice 17 is overdue');
+  for (const [browser, notice] of [
+    [visitor, said],
+    [other, null],
+    [stranger, null],
+  ] as const) {
+    const answers = [
+      await browser.post(name, { form_token, name: 'Other' }),
+      await browser.get('/dashboard/sign-in?to=%2F'),
+    ];
+    expect(answers.map(({ status, textOf }) => [status, textOf('.notice')])).toEqual([
+      [403, notice],
+      [200, notice],
+    ]);
+  }
 });
 
 /** Holds every statement that writes a session at the given point, until `go` is called. */
