@@ -56,18 +56,19 @@ import { warnAtStart, warnOfSuperuser } from './warnings.ts';
 
 const POSTGRES_POOL = {
   applicationName: 'company-directory serve',
-  max: 16,
+  max: 15,
   statementTimeoutMs: 5 * SECOND,
   lockTimeoutMs: 0.5 * SECOND,
 };
 
 /**
  * All statements with a list (test/service/list-statements.test.ts). Connections for one batch of credits, one of refunds, one of
- * records, two lists of companies, two batches of keys, two of accounts, locked accounts, and voids while Postgres hangs.
+ * records, two lists of companies, two batches of keys, two of accounts, locked accounts, the roll-up, which would otherwise read
+ * the whole journal each time, and voids while Postgres hangs.
  * A batch of credits that meets a locked account gives up before the calls behind it have queued for too long
  * (`QUEUE_TIMEOUT_MS`).
  */
-const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 12, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
+const POINT_QUERY_POOL = { ...POSTGRES_POOL, max: 13, lockTimeoutMs: 0.3 * SECOND, pointQueries: true };
 
 /** Matches in Postgres: a connection for each query that the lane lets in (`MATCH_BATCHES`). */
 const MATCH_POOL = { ...POSTGRES_POOL, max: 2, pointQueries: true };
@@ -131,7 +132,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     });
     tasks.add('the authenticator', () => authenticator.close());
     const { rateLimiter, probes } = await openRateLimiter(config, cleanup, log, metrics);
-    const rollups = startCallRollup(stores.sql, log, tasks);
+    const rollups = startCallRollup(pointQueries, log, tasks);
     const creditsProbe = createCreditsProbe(pointQueries);
     const batchesVoided = metrics.counter(
       'credit_batches_voided_total',
