@@ -49,7 +49,9 @@ test.each([...MODES])(
       await ask(service, path, { ...options, key });
     }
     await ask(service, '/companies?q=', { key });
-    await until('the roll-up', () => [...sent.values()].flat().some((bytes) => bytes.includes('NOT counted')));
+    await until('the roll-up', () =>
+      [...sent.values()].flat().some((bytes) => bytes.includes('NOT counted')),
+    );
     await service.stop(); // writes what it notes in memory
 
     const withList = { planned: [] as string[], generic: [] as string[] };

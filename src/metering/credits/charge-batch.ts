@@ -26,7 +26,7 @@ const includedLeft = (row: string) => `greatest(${includedOf(row)} - ${row}.used
 export const leftOf = (row: string) =>
   `${includedLeft(row)} + CASE WHEN ${row}.spend_purchased THEN ${row}.credits ELSE 0 END`;
 /** SQL: purchased credits among those wanted. */
-const TAKEN = `greatest(wanted.credits - ${includedLeft('c')}, 0)`;
+const TAKEN = `greatest(least(wanted.credits, c.used + wanted.credits - ${includedOf('c')}), 0)`;
 
 /** SQL: the one row that {@link leftOf} reads of the plans. */
 export const PLAN = `plan AS MATERIALIZED (
@@ -39,17 +39,13 @@ const CHARGE_AT_ONCE = `
     FROM plan, unnest($6::text[], $7::bigint[]) AS wanted (counter_id, credits)
     WHERE c.id = wanted.counter_id AND now() >= c.period_start AND now() < window_end(c) AND wanted.credits <= ${leftOf('c')}
     RETURNING c.id, c.per, old.credits - new.credits AS taken
-  ), outcome AS (
-    SELECT count(*) AS counters, jsonb_object_agg(id, taken) FILTER (WHERE taken > 0) AS purchased,
-      array_agg(id) FILTER (WHERE per IS NOT NULL) AS budgets
-    FROM debited
-  ), journal AS (
-    INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity, purchased, budgets)
-    SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[],
-      CASE WHEN counters = cardinality($6::text[]) THEN $5::bigint[] ELSE raise_allowance_short() END, $8::text, purchased, budgets
-    FROM outcome
   )
-  SELECT purchased FROM outcome`;
+  INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity, purchased, budgets)
+  SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[],
+    CASE WHEN count(*) = cardinality($6::text[]) THEN $5::bigint[] ELSE raise_allowance_short() END, $8::text,
+    jsonb_object_agg(id, taken) FILTER (WHERE taken > 0), array_agg(id) FILTER (WHERE per IS NOT NULL)
+  FROM debited
+  RETURNING purchased`;
 
 const CHARGE_IN_TURN = `
   SELECT spent, short, reasons, purchased FROM charge_in_turn($1, $2, $3, $4, $5, $6, $7)`;
@@ -83,9 +79,11 @@ export async function chargeBatch(
 function chargeAtOnce(sql: Sql, calls: Call[], attempt: string) {
   const wanted = new Map<string, number>();
   const limited = limitedKeys(calls);
-  for (const { accountId, keyId, credits } of calls)
-    for (const id of limited.has(keyId) ? [accountId, keyId] : [accountId])
-      wanted.set(id, (wanted.get(id) ?? 0) + credits);
+  const want = (id: string, credits: number) => wanted.set(id, (wanted.get(id) ?? 0) + credits);
+  for (const { accountId, keyId, credits } of calls) {
+    want(accountId, credits);
+    if (limited.has(keyId)) want(keyId, credits);
+  }
   // ASCII, so it is the order of COLLATE "C".
   const ids = [...wanted.keys()].sort();
   const parameters = [attempt, ...arraysOf(calls), ids, ids.map((id) => wanted.get(id)!), entriesOf(calls)];
