@@ -1,5 +1,6 @@
 /** A call of a tool is one run of the pipeline: recorded, counted, charged and refused as a request of its route. */
 import { afterAll, expect, test } from 'bun:test';
+import { post } from '../companies/test-world/requests.ts';
 import { type Caller, startApi } from '../support/api.ts';
 import { linesSince } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
@@ -7,6 +8,7 @@ import { csv, nif } from '../support/companies.ts';
 import { callMessage, callTool, resultOf, send, WAYS } from '../support/mcp.ts';
 import { readMetrics } from '../support/metrics.ts';
 import { nifPtFound } from '../support/provider.ts';
+import { createTestKey } from '../support/service.ts';
 import { eventually, until } from '../support/until.ts';
 
 const plenty = { limits: { requestsPerMinute: 100_000 } };
@@ -49,6 +51,20 @@ test('log line, ledger and statistics of a call are those of its REST twin, and 
   expect(restStatistics.errors).toHaveLength(1);
   expect(await statisticsOf(mcp)).toEqual(restStatistics);
   expect(await api.ledger(mcp)).toEqual(await api.ledger(rest));
+});
+
+test('the handler gets the whole input of a tool: each member changes the answer as in a body', async () => {
+  const { accountId } = await api.caller(plenty);
+  const key = await createTestKey(api.sql, accountId);
+  for (const [path, body] of [
+    ['/resolutions', { names: ['padaria', 'Padaria Ábaco & Filhos'], clear_only: true }],
+    ['/debts/changes', { after: null, nifs: ['599910054'], kinds: ['tax'] }],
+  ] as const) {
+    const answers = await Promise.all(
+      Object.values(WAYS).map((ask) => ask(api, path, { ...post(body), key })),
+    );
+    expect(answers[1]!.body).toEqual(answers[0]!.body);
+  }
 });
 
 test('a charged call says how many credits are left, included and purchased; a free one does not', async () => {

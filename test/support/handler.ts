@@ -14,7 +14,7 @@ export const CALLER: Caller = {
 };
 
 /** A call of a Plus account that has its token. */
-export const CONTEXT: CallContext = {
+const CONTEXT: CallContext = {
   arrivedMs: 0,
   caller: CALLER,
   rate: { taken: true, limit: 60, remaining: 41, waitUs: 0, nowUs: 0 },
