@@ -98,12 +98,12 @@ async function openStream(source: RowSource): Promise<{ stream: Readable; bytesT
   return { stream: createReadStream(path, { highWaterMark: CHUNK_BYTES }), bytesTotal: null };
 }
 
-/** @throws FileError at the end of a file that was written meanwhile, because its parts may not belong together */
+/** @throws FileError at the end of a file that was written meanwhile, which changes its `ctime`: its parts may not belong together */
 async function* unchanged(path: string): AsyncGenerator<Uint8Array> {
   const handle = await open(path);
   const state = async () => {
-    const { size, mtimeNs, ctimeNs } = await handle.stat({ bigint: true });
-    return [size, mtimeNs, ctimeNs].join();
+    const { size, ctimeNs } = await handle.stat({ bigint: true });
+    return [size, ctimeNs].join();
   };
   try {
     const before = await state();

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
+import { join } from 'node:path';
 import { withDirectoryLock } from '../../../src/companies/directory/lock.ts';
-import { createCommandLine, runHere } from '../../support/command.ts';
+import { SECOND } from '../../../src/platform/units.ts';
+import { createCommandLine, ROOT, runHere } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
 
@@ -72,8 +74,24 @@ test('people see in the status who loaded what and when, and who changes the dir
       ['index', 'rebuild'],
       ['index', 'rollback'],
     ];
-    for (const { stderr } of await Promise.all(others.map((words) => line.refusal(...words))))
-      expect(stderr).toMatch(new RegExp(`^error: the directory is being changed by ${holder}: wait until`));
+    let nowMs = 0;
+    const clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
+    const sleep = spyOn(Bun, 'sleep').mockImplementation(async (ms) => {
+      nowMs += Number(ms);
+    });
+    const imports = await Bun.file(join(ROOT, 'docs/imports.md')).text();
+    const [, seconds] = /a second one waits (\d+) seconds, names the lock's holder/.exec(imports)!;
+    try {
+      for (const words of others) {
+        const sinceMs = nowMs;
+        const { stderr } = await line.refusal(...words);
+        expect(stderr).toMatch(new RegExp(`^error: the directory is being changed by ${holder}: wait until`));
+        expect(nowMs - sinceMs).toBe(Number(seconds) * SECOND);
+      }
+    } finally {
+      sleep.mockRestore();
+      clock.mockRestore();
+    }
   });
 });
 

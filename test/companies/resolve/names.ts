@@ -15,7 +15,17 @@ export const STRANGERS: string[] = real.strangers;
 const CROWD = [
   ...Array.from({ length: 700 }, (_, n) => `Tanoaria ${n % 2 ? 'Lilás' : 'de Lilás'} ${n % 350}, Lda`),
   ...Array.from({ length: 120 }, (_, n) => `Cordoaria Carmim ${n}`),
+  // The last is found by the fourth and the seventh word of `SEVEN` alone.
+  ...[
+    'Alfarim Bornes Cacela',
+    'Durrães',
+    'Eirogo Faleiro',
+    'Eirogo Faleiro Sul',
+    'Gouxaria',
+    'Durrães Gouxaria',
+  ],
 ];
+const SEVEN = 'Alfarim Bornes Cacela Durrães Eirogo Faleiro Gouxaria';
 
 /** Real names, the names that searches have trouble with, and a crowd. */
 export const DIRECTORY: SearchEntry[] = [
@@ -41,7 +51,7 @@ export function hardNames(): string[] {
     ...['Xisto 7', 'AB Costa', 'A B Costa', 'abcosta', 'Ab. Cost', 'construcao', 'e', '½ dose'],
     ...['Construções e Construções', 'Tanoaria Lilás', 'Tanoaria Lilas 17', 'Tanoaira Lilaz'],
     ...['Tanoaria Carmim', 'Lilás Tanoaria de 3 e 4', 'Cordoaria Carmim', 'Cordoaria 7'],
-    ...['Cordoaria Carmim Lilás', 'Cordoaria Carmin 119 Norte'],
+    ...['Cordoaria Carmim Lilás', 'Cordoaria Carmin 119 Norte', SEVEN],
     ...["'; DROP TABLE directory; --", '{"match_all":{}}', 'silva & | ! :*', "o''neill", '\u0000', '\ud800'],
   ];
 }
