@@ -1,24 +1,17 @@
-/** The SQL by which a process of 0.1.0 charges a batch: short, with all the rules, and with budgets of keys. */
-export const RELEASED_CHARGES = {
-  chargeAllowances: `
-  WITH charged AS (
-    UPDATE balances b SET used = b.used + wanted.credits
-    FROM (
-  SELECT id, sum(needed)::bigint AS credits FROM unnest($2::text[], $5::bigint[]) AS call (id, needed) GROUP BY id ORDER BY id) AS wanted
-    WHERE b.account_id = wanted.id AND now() < b.period_end AND b.used + wanted.credits <= 
-  coalesce(b.included_credits, CASE b.period_plan
+/** Included credits of a balance, by the plan of its period. */
+const included = (row: 'b' | 'new', plan = `${row}.period_plan`) => `
+  coalesce(${row}.included_credits, CASE ${plan}
     WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
-    ELSE (SELECT included_credits FROM plans WHERE name = 'free') END)
-    RETURNING 1
-  )
-  INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity)
-  SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[],
-    CASE WHEN count(*) = $6::integer THEN $5::bigint[] ELSE raise_allowance_short() END, $7::text
-  FROM charged
-  RETURNING true`,
-  chargeCalls: `
-  WITH charged AS (
-  UPDATE balances b SET (used, used_purchased, purchased_before, credits,
+    ELSE (SELECT included_credits FROM plans WHERE name = 'free') END)`;
+
+const WANTED = `(
+  SELECT id, sum(needed)::bigint AS credits FROM unnest($2::text[], $5::bigint[]) AS call (id, needed) GROUP BY id ORDER BY id) AS wanted`;
+
+/** The charge of balances with all the rules. @param wanted SQL for the credits of each account */
+const charged = (
+  wanted: string,
+  wantsLeft: string,
+) => `  UPDATE balances b SET (used, used_purchased, purchased_before, credits,
     period_plan, period_start, period_end, period_opened_at) = (
     SELECT used_so_far + paid, purchased_so_far + purchased,
       b.purchased_before + b.used_purchased - purchased_so_far, b.credits - purchased,
@@ -29,28 +22,36 @@ export const RELEASED_CHARGES = {
     ELSE account_period(b.plan, b.plan_since, b.plus_anchor, b.plus_until, now()) END AS period OFFSET 0) AS current,
       LATERAL (SELECT CASE WHEN has_ended THEN 0 ELSE b.used END AS used_so_far,
         CASE WHEN has_ended THEN 0 ELSE b.used_purchased END AS purchased_so_far) AS counters,
-      LATERAL (SELECT greatest(
-  coalesce(b.included_credits, CASE (period).plan
-    WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
-    ELSE (SELECT included_credits FROM plans WHERE name = 'free') END) - used_so_far, 0) AS included_left OFFSET 0) AS allowance,
+      LATERAL (SELECT greatest(${included('b', '(period).plan')} - used_so_far, 0) AS included_left OFFSET 0) AS allowance,
       LATERAL (SELECT least(wanted.credits,
         included_left + CASE WHEN b.spend_purchased THEN b.credits ELSE 0 END) AS paid OFFSET 0) AS payment,
       LATERAL (SELECT greatest(paid - included_left, 0) AS purchased) AS purchase
   )
-  FROM (
-  SELECT id, sum(needed)::bigint AS credits FROM unnest($2::text[], $5::bigint[]) AS call (id, needed) GROUP BY id ORDER BY id) AS wanted
+  FROM ${wanted}
   WHERE b.account_id = wanted.id AND (now() >= b.period_end
-    OR b.used < 
-  coalesce(b.included_credits, CASE b.period_plan
-    WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
-    ELSE (SELECT included_credits FROM plans WHERE name = 'free') END) OR (b.credits > 0 AND b.spend_purchased))
+    OR b.used < ${included('b')} OR (b.credits > 0 AND b.spend_purchased))
   RETURNING b.account_id AS id, old.credits - new.credits AS purchased,
     new.used - CASE WHEN new.period_opened_at = old.period_opened_at THEN old.used ELSE 0 END AS credits,
-    CASE WHEN $6::boolean THEN greatest(
-  coalesce(new.included_credits, CASE new.period_plan
-    WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
-    ELSE (SELECT included_credits FROM plans WHERE name = 'free') END) - new.used, 0)
-      + CASE WHEN new.spend_purchased THEN new.credits ELSE 0 END END AS "left"
+    CASE WHEN ${wantsLeft} THEN greatest(${included('new')} - new.used, 0)
+      + CASE WHEN new.spend_purchased THEN new.credits ELSE 0 END END AS "left"`;
+
+/** The SQL by which a process of 0.1.0 charges a batch: short, with all the rules, and with budgets of keys. */
+export const RELEASED_CHARGES = {
+  chargeAllowances: `
+  WITH charged AS (
+    UPDATE balances b SET used = b.used + wanted.credits
+    FROM ${WANTED}
+    WHERE b.account_id = wanted.id AND now() < b.period_end AND b.used + wanted.credits <= ${included('b')}
+    RETURNING 1
+  )
+  INSERT INTO call_journal (attempt, at, account_ids, key_ids, kinds, calls, activity)
+  SELECT $1::uuid, now(), $2::text[], $3::text[], $4::text[],
+    CASE WHEN count(*) = $6::integer THEN $5::bigint[] ELSE raise_allowance_short() END, $7::text
+  FROM charged
+  RETURNING true`,
+  chargeCalls: `
+  WITH charged AS (
+${charged(WANTED, '$6::boolean')}
   ), outcome AS MATERIALIZED (
     SELECT sum(credits) AS credits, jsonb_object_agg(id, purchased) FILTER (WHERE purchased > 0) AS purchased,
       jsonb_object_agg(id, "left") FILTER (WHERE $6::boolean) AS "left",
@@ -84,38 +85,7 @@ export const RELEASED_CHARGES = {
     FROM unnest($2::text[], $3::text[], $5::bigint[]) WITH ORDINALITY AS asked (id, key_id, needed, position)
       LEFT JOIN budget USING (key_id)
   ), charged AS (
-  UPDATE balances b SET (used, used_purchased, purchased_before, credits,
-    period_plan, period_start, period_end, period_opened_at) = (
-    SELECT used_so_far + paid, purchased_so_far + purchased,
-      b.purchased_before + b.used_purchased - purchased_so_far, b.credits - purchased,
-      (period).plan, (period).starts_at, (period).ends_at,
-      CASE WHEN has_ended THEN clock_timestamp() ELSE b.period_opened_at END
-    FROM (SELECT now() >= b.period_end AS has_ended, 
-  CASE WHEN now() < b.period_end THEN ROW(b.period_plan, b.period_start, b.period_end)::quota_period
-    ELSE account_period(b.plan, b.plan_since, b.plus_anchor, b.plus_until, now()) END AS period OFFSET 0) AS current,
-      LATERAL (SELECT CASE WHEN has_ended THEN 0 ELSE b.used END AS used_so_far,
-        CASE WHEN has_ended THEN 0 ELSE b.used_purchased END AS purchased_so_far) AS counters,
-      LATERAL (SELECT greatest(
-  coalesce(b.included_credits, CASE (period).plan
-    WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
-    ELSE (SELECT included_credits FROM plans WHERE name = 'free') END) - used_so_far, 0) AS included_left OFFSET 0) AS allowance,
-      LATERAL (SELECT least(wanted.credits,
-        included_left + CASE WHEN b.spend_purchased THEN b.credits ELSE 0 END) AS paid OFFSET 0) AS payment,
-      LATERAL (SELECT greatest(paid - included_left, 0) AS purchased) AS purchase
-  )
-  FROM (SELECT id, sum(least(needed, key_left))::bigint AS credits FROM call GROUP BY id ORDER BY id) AS wanted
-  WHERE b.account_id = wanted.id AND (now() >= b.period_end
-    OR b.used < 
-  coalesce(b.included_credits, CASE b.period_plan
-    WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
-    ELSE (SELECT included_credits FROM plans WHERE name = 'free') END) OR (b.credits > 0 AND b.spend_purchased))
-  RETURNING b.account_id AS id, old.credits - new.credits AS purchased,
-    new.used - CASE WHEN new.period_opened_at = old.period_opened_at THEN old.used ELSE 0 END AS credits,
-    CASE WHEN true THEN greatest(
-  coalesce(new.included_credits, CASE new.period_plan
-    WHEN 'plus' THEN (SELECT included_credits FROM plans WHERE name = 'plus')
-    ELSE (SELECT included_credits FROM plans WHERE name = 'free') END) - new.used, 0)
-      + CASE WHEN new.spend_purchased THEN new.credits ELSE 0 END END AS "left"
+${charged('(SELECT id, sum(least(needed, key_left))::bigint AS credits FROM call GROUP BY id ORDER BY id) AS wanted', 'true')}
   ), paid AS MATERIALIZED (
     SELECT key_id, needed, position, greatest(least(needed, key_left, account_left), 0)::bigint AS spent,
       coalesce(key_left < least(needed, account_left), false) AS is_of_key
