@@ -62,6 +62,26 @@ test.each(cases)('by %s: refusals of %s, and answers to a test key, have 0', asy
   expect([unknown.status, creditsOf(unknown)]).toEqual([401, null]);
 });
 
+test.each(cases)(
+  'by %s: %s takes an Idempotency-Key if it has a body, or is a tool',
+  async (way, _, route) => {
+    const caller = await api.caller({ included: 100 });
+    const [path, options] = requestFor(route, null);
+    const faultOf = async (text: string) => {
+      const headers = { ...options.headers, 'Idempotency-Key': text };
+      const { kind, body } = await WAYS[way](api, path, { ...options, key: caller.key, headers });
+      return kind === 'validation' && body.detail.includes('Idempotency-Key');
+    };
+    const takes = way === 'MCP' || route.body !== undefined;
+    const bad = ['', 'a b', 'ä', 'x'.repeat(65), 'a,b'];
+    for (const text of bad) expect([text, await faultOf(text)]).toEqual([text, takes]);
+    for (let i = 0; i < 2; i += 1) expect(await faultOf('good-key')).toBe(false);
+    // Each bad one at the price of one, and of the good ones the first.
+    const charges = bad.length + (takes ? 1 : 2);
+    expect((await api.ledger(caller)).used).toBe(route.charge === null ? 0 : charges);
+  },
+);
+
 const PLANS = ['free', 'plus', 'lapsed'] as const;
 const ALLOWANCES = { free: 500, plus: 1250, lapsed: 500 };
 /** Used before: nothing, a part, and more than the lowered allowance. */

@@ -1,14 +1,11 @@
-/** The header `Idempotency-Key` over HTTP: every sentence of docs/api.md about it. */
+/** The header `Idempotency-Key` over HTTP: every sentence of docs/api.md about it. credits.test.ts has the places that take it. */
 import { afterAll, expect, test } from 'bun:test';
-import { methodOf } from '../../src/http/api-route.ts';
-import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { importBrackets } from '../companies/debts/debts-support.ts';
-import { hasTool, requestFor } from '../companies/test-world/requests.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
-import { callTool, resultOf, WAYS } from '../support/mcp.ts';
+import { callTool, resultOf } from '../support/mcp.ts';
 import { eventually } from '../support/until.ts';
 
 const NIFS = [nif(1), nif(2), nif(3)];
@@ -62,41 +59,6 @@ test('another body, path, key or account is another request, and a call of /mcp;
   for (let i = 0; i < 2; i += 1) await callTool(api, 'check_debts', body, { key, headers });
   expect(await used()).toBe(8);
 });
-
-test.each(['', 'a b', 'ä', 'x'.repeat(65), 'a,b'])(
-  'the header %j is a 400 that costs a credit',
-  async (text) => {
-    const { accountId, key } = await api.caller({ included: 100 });
-    const { status, kind, body } = await post(key, '/debts', { nifs: NIFS }, text);
-    expect([status, kind]).toEqual([400, 'validation']);
-    expect(body.detail).toContain('Idempotency-Key');
-    expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
-  },
-);
-
-test.each(
-  API_ROUTES.flatMap((route) =>
-    (hasTool(route) ? (['REST', 'MCP'] as const) : (['REST'] as const)).map(
-      (way) => [way, `${methodOf(route)} ${route.path}`, route] as const,
-    ),
-  ),
-)(
-  'by %s: %s takes the header if it has a body or is a tool, and ignores it otherwise',
-  async (way, _, route) => {
-    const caller = await api.caller({ included: 100 });
-    const [path, options] = requestFor(route, null);
-    const kindOf = async (text: string) => {
-      const headers = { ...options.headers, 'Idempotency-Key': text };
-      return (await WAYS[way](api, path, { ...options, key: caller.key, headers })).kind;
-    };
-    const takes = way === 'MCP' || route.body !== undefined;
-    const kinds = [await kindOf('bad key!'), await kindOf('good-key'), await kindOf('good-key')];
-    expect(kinds.map((kind) => kind === 'validation')).toEqual([takes, false, false]);
-    // The bad one at the price of one, and of the good ones the first.
-    const charges = takes ? 2 : 3;
-    expect((await api.ledger(caller)).used).toBe(route.charge === null ? 0 : charges);
-  },
-);
 
 test('a body that is not valid, or can not be read, is charged once, too', async () => {
   const { accountId, key } = await api.caller({ included: 100 });

@@ -2,7 +2,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
 import { appendFile } from 'node:fs/promises';
 import { importBrackets } from '../companies/debts/debts-support.ts';
-import { startApi } from '../support/api.ts';
 import { nif } from '../support/companies.ts';
 import { COMPANIES, type Files, LANGUAGES, type RunOptions, SUPPLIERS, startExamples } from './programs.ts';
 
@@ -159,9 +158,10 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
     return [code, stderr];
   }
 
+  const debts = { tax_debt: null, social_security_debt: null };
+
   test('asks again for a company for which the service was too busy', async () => {
     await Bun.write(files.input, `${nif(0)}\n${nif(1)}\n`);
-    const debts = { tax_debt: null, social_security_debt: null };
     const problem = { type: 'http://127.0.0.1/problems/service-unavailable', status: 503 };
     const busy = Response.json({
       data: [
@@ -190,14 +190,9 @@ describe.each(LANGUAGES)('the example that screens in %s', (language) => {
   });
 
   test('says that a list was never imported', async () => {
-    const other = await startApi();
-    try {
-      const { key } = await other.caller();
-      const options: RunOptions = { program: 'screen', words: files.words };
-      const { code, stderr } = await outcomeOf(start(other.baseUrl, language, key, options));
-      expect([code, stderr]).toEqual([0, expect.stringContaining('never imported')]);
-    } finally {
-      await other.stop();
-    }
+    await Bun.write(files.input, nif(0));
+    const data = [{ nif: nif(0), status: 200, debts }];
+    const answer = Response.json({ data, datasets: { tax: null, social_security: null } });
+    expect(await screenWith(answer)).toEqual([0, expect.stringContaining('never imported')]);
   });
 });

@@ -75,9 +75,8 @@ test('an import and a backup show when they succeeded and how long they took; a 
   expect((await run('companies', 'import', `${folder}/bad.csv`, '--dry-run')).code).toBe(1);
   await json('companies', 'import', `${folder}/names.csv`);
   expect((await series('command_failed'))['command_failed{command="companies import"}']).toBe(0);
-});
 
-test('a dry run is no import', async () => {
+  // A dry run is no import.
   const before = await series('command_');
   await json('companies', 'import', `${folder}/names.csv`, '--dry-run');
   expect(await series('command_')).toEqual(before);

@@ -17,35 +17,23 @@ const log = createLogTo({ write: (line) => void lines.push(JSON.parse(line)) });
 const healthOf = (check: Probe['check']) =>
   createHealth([{ name: 'postgres', required: true, check }], () => false, log);
 
-test('those who ask for readiness at once share one question; whoever comes after it is a new one', async () => {
-  let asked = 0;
-  let answer = () => {};
-  const check = () => {
-    asked += 1;
-    return new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-  };
-  const health = healthOf(check);
-  for (const round of [1, 2]) {
+test('those who ask for readiness at once share one question and its answer; whoever comes after it is a new one', async () => {
+  const questions: PromiseWithResolvers<void>[] = [];
+  const health = healthOf(() => {
+    questions.push(Promise.withResolvers());
+    return questions.at(-1)!.promise;
+  });
+  for (const [round, isUp] of [true, false, true].entries()) {
     const crowd = Array.from({ length: 100 }, () => health.ready());
-    expect(asked).toBe(round);
-    answer();
+    expect(questions).toHaveLength(round + 1);
+    if (isUp) questions[round]!.resolve();
+    else questions[round]!.reject(new Error('away'));
+    const [status, says, of] = isUp ? [200, 'ready', 'up'] : [503, 'unavailable', 'down'];
     for (const response of await Promise.all(crowd)) {
-      expect(await response.json()).toEqual({
-        status: 'ready',
-        dependencies: { postgres: { status: 'up' } },
-      });
+      const expected = { status: says, dependencies: { postgres: { status: of } } };
+      expect([response.status, await response.json()]).toEqual([status, expected]);
     }
   }
-});
-
-test('a dependency that fails is down for everybody who asked, and asked again by the next', async () => {
-  const answers = [Promise.reject(new Error('away')), Promise.resolve()];
-  const health = healthOf(() => answers.shift()!);
-  const crowd = await Promise.all([health.ready(), health.ready()]);
-  expect(crowd.map(({ status }) => status)).toEqual([503, 503]);
-  expect((await health.ready()).status).toBe(200);
 });
 
 test('the log says once why a dependency is down, and once that it is up again', async () => {

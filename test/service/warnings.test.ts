@@ -20,35 +20,30 @@ const HTTPS = { PUBLIC_URL: 'https://api.example.pt', METRICS_TOKEN: 'token' };
 
 const PROXIED = { TRUST_PROXY: '10.0.0.1' };
 
-test('a service on a loopback address is not warned about', () => {
-  expect(warned({ SIGN_UP: 'open' })).toEqual([]);
-  expect(warned({ SIGN_UP: 'open', HOST: 'localhost' })).toEqual([]);
-  expect(warned({ SIGN_UP: 'open', HOST: '::1' })).toEqual([]);
-  expect(warned({ SIGN_UP: 'open', PUBLIC_URL: 'http://127.1.2.3:8080/directory' })).toEqual([]);
-});
+const EVERY_ADDRESS = { HOST: '0.0.0.0', PUBLIC_URL: 'http://localhost:3000' };
 
-test('open sign-up without mail is warned about on a public address', () => {
-  expect(warned({ ...HTTPS, ...PROXIED })).toEqual([]);
-  expect(warned({ ...HTTPS, ...PROXIED, SIGN_UP: 'open' })).toEqual(['SIGN_UP']);
-  expect(warned({ ...HTTPS, ...PROXIED, SIGN_UP: 'open', SMTP_URL: 'smtp://mail.example.pt' })).toEqual([]);
-  const everyAddress = { HOST: '0.0.0.0', PUBLIC_URL: 'http://localhost:3000' };
-  expect(warned({ ...everyAddress, ...PROXIED, SIGN_UP: 'open' })).toEqual(['SIGN_UP']);
-});
-
-test('a public address without TRUST_PROXY is warned about', () => {
-  expect(warned(HTTPS)).toEqual(['TRUST_PROXY']);
-  expect(warned({ HOST: '192.0.2.1', PUBLIC_URL: 'http://localhost:3000' })).toEqual(['TRUST_PROXY']);
-});
-
-test('a missing METRICS_TOKEN is warned about where a proxy must stand before the service', () => {
-  expect(warned({ ...HTTPS, ...PROXIED, METRICS_TOKEN: '' })).toEqual(['METRICS_TOKEN']);
-  expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://localhost:3000', ...PROXIED })).toEqual([]);
-});
-
-test('an http PUBLIC_URL is warned about unless it is a loopback address', () => {
-  expect(warned({ PUBLIC_URL: 'http://api.example.pt', ...PROXIED })).toEqual(['PUBLIC_URL']);
-  expect(warned({ HOST: '0.0.0.0', ...PROXIED })).toEqual(['PUBLIC_URL']);
-  expect(warned({ HOST: '0.0.0.0', PUBLIC_URL: 'http://[::1]:3000', ...PROXIED })).toEqual([]);
+test.each<[env: Record<string, string>, warnings: string[]]>([
+  // A loopback address.
+  [{ SIGN_UP: 'open' }, []],
+  [{ SIGN_UP: 'open', HOST: 'localhost' }, []],
+  [{ SIGN_UP: 'open', HOST: '::1' }, []],
+  [{ SIGN_UP: 'open', PUBLIC_URL: 'http://127.1.2.3:8080/directory' }, []],
+  // Open sign-up without mail on a public address.
+  [{ ...HTTPS, ...PROXIED }, []],
+  [{ ...HTTPS, ...PROXIED, SIGN_UP: 'open' }, ['SIGN_UP']],
+  [{ ...HTTPS, ...PROXIED, SIGN_UP: 'open', SMTP_URL: 'smtp://mail.example.pt' }, []],
+  [{ ...EVERY_ADDRESS, ...PROXIED, SIGN_UP: 'open' }, ['SIGN_UP']],
+  // A public address without a proxy, and a proxy without a token of the metrics.
+  [HTTPS, ['TRUST_PROXY']],
+  [{ ...EVERY_ADDRESS, HOST: '192.0.2.1' }, ['TRUST_PROXY']],
+  [{ ...HTTPS, ...PROXIED, METRICS_TOKEN: '' }, ['METRICS_TOKEN']],
+  [{ ...EVERY_ADDRESS, ...PROXIED }, []],
+  // HTTP, unless the address is a loopback one.
+  [{ PUBLIC_URL: 'http://api.example.pt', ...PROXIED }, ['PUBLIC_URL']],
+  [{ HOST: '0.0.0.0', ...PROXIED }, ['PUBLIC_URL']],
+  [{ HOST: '0.0.0.0', PUBLIC_URL: 'http://[::1]:3000', ...PROXIED }, []],
+])('a start with %j warns about %j', (env, warnings) => {
+  expect(warned(env)).toEqual(warnings);
 });
 
 /** The tests' role is a superuser, and they have no key of nif.pt. */
