@@ -1,5 +1,5 @@
 /** The OAuth clients of the protocol's SDKs, of 2026 and 2025, connect by themselves: from the first 401 to a paid call, a refresh and the end. */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as Client2025 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as Transport2025 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -48,88 +48,82 @@ function createHost() {
   };
 }
 
-interface Connected {
-  connect(): Promise<unknown>;
-  finish(code: string, iss: string): Promise<void>;
-  call(q: string): Promise<unknown>;
-  close(): Promise<void>;
+/** What both SDKs have of a client and its transport. */
+interface Sdk {
+  client: {
+    connect(transport: unknown): Promise<unknown>;
+    callTool(call: object): Promise<unknown>;
+    close(): Promise<void>;
+  };
+  transport: { finishAuth(code: string, iss: string): Promise<void> };
 }
 
-type Open = (url: URL, provider: unknown) => Connected;
+const SDKS: [of: string, open: (url: URL, authProvider: never) => unknown][] = [
+  [
+    'of 2026',
+    (url, authProvider) => ({
+      client: new Client(INFO, { versionNegotiation: { mode: 'auto' } }),
+      transport: new StreamableHTTPClientTransport(url, { authProvider }),
+    }),
+  ],
+  [
+    'of 2025',
+    (url, authProvider) => ({
+      client: new Client2025(INFO),
+      transport: new Transport2025(url, { authProvider }),
+    }),
+  ],
+];
 
-const open2026: Open = (url, provider) => {
-  const transport = new StreamableHTTPClientTransport(url, { authProvider: provider as never });
-  const client = new Client(INFO, { versionNegotiation: { mode: 'auto' } });
-  return {
-    connect: () => client.connect(transport),
-    finish: (code, iss) => transport.finishAuth(code, iss),
-    call: (q) => client.callTool({ name: 'search_companies', arguments: { q } }),
-    close: () => client.close(),
+test.each(SDKS)('the SDK %s connects, pays for a call, refreshes, and is ended', async (_, create) => {
+  const member = await createMember(api as never);
+  // The clients below connect until they see a change.
+  await api.sql`UPDATE accounts SET requests_per_minute = 6000 WHERE id = ${member.accountId}`;
+  const url = new URL(`${api.baseUrl}/mcp`);
+  const host = createHost();
+  const open = () => {
+    const { client, transport } = create(url, host.provider as never) as Sdk;
+    return { client, transport, connect: () => client.connect(transport) };
   };
-};
-const open2025: Open = (url, provider) => {
-  const transport = new Transport2025(url, { authProvider: provider as never });
-  const client = new Client2025(INFO);
-  return {
-    connect: () => client.connect(transport as never),
-    finish: (code) => transport.finishAuth(code),
-    call: (q) => client.callTool({ name: 'search_companies', arguments: { q } }),
-    close: () => client.close(),
+  /** Connects, and pays for the next call. */
+  const connectAndPay = async (used: number) => {
+    const { client, connect } = open();
+    await connect();
+    const found = await client.callTool({ name: 'search_companies', arguments: { q: 'empresa' } });
+    expect(found).toMatchObject({ structuredContent: { error: null } });
+    expect((await api.ledger(member)).used).toBe(used);
+    await client.close();
   };
-};
-
-describe.each<[string, Open]>([
-  ['of 2026', open2026],
-  ['of 2025', open2025],
-])('the SDK %s', (_, open) => {
-  test('connects, pays for a call, refreshes, and is ended', async () => {
-    const member = await createMember(api as never);
-    // The clients below connect until they see a change.
-    await api.sql`UPDATE accounts SET requests_per_minute = 6000 WHERE id = ${member.accountId}`;
-    const url = new URL(`${api.baseUrl}/mcp`);
-    const host = createHost();
-    /** Connects until it has the outcome: a change of tokens is known within seconds. */
-    const connectUntil = (what: string, isDone: (error: unknown) => boolean) =>
-      until(what, async () => {
-        const client = open(url, host.provider);
-        const error = await client.connect().then(
-          () => null,
-          (error) => error,
-        );
-        await client.close();
-        return isDone(error);
-      });
-    const first = open(url, host.provider);
-    await expect(first.connect()).rejects.toThrow();
-    const asked = host.authorizationUrl();
-    expect(asked.searchParams.get('resource')).toBe(`${api.baseUrl}/mcp`);
-    const page = (await member.visitor.get(asked.pathname + asked.search)).headers.get('location')!;
-    const answer = new URL((await consent(member.visitor, member, page)).headers.get('location')!);
-    expect(answer.searchParams.get('state')).toBe('the state');
-    await first.finish(answer.searchParams.get('code')!, answer.searchParams.get('iss')!);
-    const second = open(url, host.provider);
-    await second.connect();
-    expect(await second.call('empresa')).toMatchObject({ structuredContent: { error: null } });
-    expect((await api.ledger(member)).used).toBe(1);
-    await second.close();
-
-    // An access token that has expired is a 401, and the client refreshes it.
-    const before = host.kept.tokens as { access_token: string };
-    await api.sql`DELETE FROM connection_tokens`;
-    await api.sql.notify('account_changed', member.accountId);
-    await connectUntil('a refresh', (error) => {
-      expect(error).toBeNull();
-      return host.kept.tokens !== before;
+  /** Connects until it has the outcome: a change of tokens is known within seconds. */
+  const connectUntil = (what: string, isDone: (error: unknown) => boolean) =>
+    until(what, async () => {
+      const { client, connect } = open();
+      const [{ reason = null }] = (await Promise.allSettled([connect()])) as [{ reason?: unknown }];
+      await client.close();
+      return isDone(reason);
     });
-    const after = host.kept.tokens as { access_token: string; refresh_token: string };
-    expect(after.access_token).not.toBe(before.access_token);
-    const third = open(url, host.provider);
-    await third.connect();
-    expect(await third.call('empresa')).toMatchObject({ structuredContent: { error: null } });
-    expect((await api.ledger(member)).used).toBe(2);
-    await third.close();
+  const first = open();
+  await expect(first.connect()).rejects.toThrow();
+  const asked = host.authorizationUrl();
+  expect(asked.searchParams.get('resource')).toBe(`${api.baseUrl}/mcp`);
+  const page = (await member.visitor.get(asked.pathname + asked.search)).headers.get('location')!;
+  const answer = new URL((await consent(member.visitor, member, page)).headers.get('location')!);
+  expect(answer.searchParams.get('state')).toBe('the state');
+  await first.transport.finishAuth(answer.searchParams.get('code')!, answer.searchParams.get('iss')!);
+  await connectAndPay(1);
 
-    await revoke(api, after.refresh_token);
-    await connectUntil('the end', (error) => error !== null);
+  // An access token that has expired is a 401, and the client refreshes it.
+  const before = host.kept.tokens as { access_token: string };
+  await api.sql`DELETE FROM connection_tokens`;
+  await api.sql.notify('account_changed', member.accountId);
+  await connectUntil('a refresh', (error) => {
+    expect(error).toBeNull();
+    return host.kept.tokens !== before;
   });
+  const after = host.kept.tokens as { access_token: string; refresh_token: string };
+  expect(after.access_token).not.toBe(before.access_token);
+  await connectAndPay(2);
+
+  await revoke(api, after.refresh_token);
+  await connectUntil('the end', (error) => error !== null);
 });
