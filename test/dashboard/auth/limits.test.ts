@@ -17,13 +17,11 @@ async function signIn(person: Person, right: boolean, from?: string, at = servic
   return (await visitor.submit('/dashboard/sign-in', { ...person, password })).status;
 }
 
-async function fail(times: number, person: Person, from?: string, at = service): Promise<number[]> {
-  const statuses: number[] = [];
-  for (let index = 0; index < times; index += 1) statuses.push(await signIn(person, false, from, at));
-  return statuses;
-}
+/** Wrong passwords, one after the other. */
+const fail = (times: number, ...[person, from, at]: [person: Person, from?: string, at?: typeof service]) =>
+  Array.fromAsync({ length: times }, () => signIn(person, false, from, at));
 
-const all = (times: number, status: number) => Array.from({ length: times }, () => status);
+const all = (times: number, status: number) => Array<number>(times).fill(status);
 
 describe('an address', () => {
   test('is not charged for right passwords', async () => {
@@ -33,11 +31,9 @@ describe('an address', () => {
   });
 
   test('is refused after ten failures in five minutes, also when they come at once', async () => {
-    const attempts = Array.from({ length: 8 }, () => signIn(newPerson(), false, '203.0.113.21'));
-    expect(await Promise.all(attempts)).toEqual(all(8, 401));
-    const more = await Promise.all(
-      Array.from({ length: 8 }, () => signIn(newPerson(), false, '203.0.113.21')),
-    );
+    const failAtOnce = () => Promise.all(all(8, 0).map(() => signIn(newPerson(), false, '203.0.113.21')));
+    expect(await failAtOnce()).toEqual(all(8, 401));
+    const more = await failAtOnce();
     expect(more.filter((status) => status === 401).length).toBeLessThanOrEqual(2);
     expect(await fail(11, newPerson(), '203.0.113.22')).toEqual([...all(10, 401), 429]);
     const person = await createMember(service);
@@ -110,22 +106,15 @@ describe('an email', () => {
   });
 
   test('is not known to the browser of another user, nor to one that makes a cookie up', async () => {
-    const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
-    const [person, { userId }] = [
-      await createMember(service, { visitor }),
-      await createMember(service, { visitor: other }),
-    ];
+    const { visitor, ...person } = await createMember(service);
+    const { visitor: other, userId } = await createMember(service);
     for (const one of [visitor, other]) one.cookies.delete('dashboard.session_token');
     await setGuesses('guess', person, 30);
     expect((await other.submit('/dashboard/sign-in', { ...person })).status).toBe(429);
     const known = visitor.cookies.get('dashboard.browser')!;
     const [id, signature] = known.split('.') as [string, string];
-    for (const forged of [
-      id,
-      `${id}.`,
-      `${id}.${[...signature].reverse().join('')}`,
-      `${userId}.${signature}`,
-    ]) {
+    const reversed = [...signature].reverse().join('');
+    for (const forged of [id, `${id}.`, `${id}.${reversed}`, `${userId}.${signature}`]) {
       visitor.cookies.set('dashboard.browser', forged);
       expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(429);
     }
@@ -136,14 +125,13 @@ describe('an email', () => {
 
 /** A member with a key, the events of their account, and the changes of a kind that they have made. */
 async function member() {
-  const { visitor, ...person } = await createMember(service);
-  const [user] = await service.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
+  const { visitor, userId, ...person } = await createMember(service);
   const { id } = await createKey(service.sql, person.accountId, 'production', 'test');
   /** The events of a kind in the ledger. */
   const events = async (kind: string) =>
     (await loadHistory(service.sql, person.accountId)).filter((event) => event.kind === kind).length;
   const made = (kind: string, changes: number) => service.sql`
-    INSERT INTO dashboard_attempts VALUES (${`${kind} ${user!.id}`}, ${changes}, now() + interval '1 day')`;
+    INSERT INTO dashboard_attempts VALUES (${`${kind} ${userId}`}, ${changes}, now() + interval '1 day')`;
   return { visitor, events, made, id, ...person };
 }
 
