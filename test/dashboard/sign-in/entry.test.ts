@@ -1,7 +1,7 @@
 /** Sign-up, sign-in and invitations; and where a visitor gets to: from a bare address, a deep link, a form that is out of date; and in which language. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import type { OpenApi } from '../../../src/http/openapi.ts';
-import { runHere } from '../../support/command.ts';
+import { createCommandLine } from '../../support/command.ts';
 import { startDashboardService } from '../service.ts';
 import {
   createMember,
@@ -19,13 +19,16 @@ afterAll(() => Promise.all([open.stop(), closed.stop()]));
 
 const said = (answer: PageAnswer) => [answer.status, answer.textOf('[role=alert]')] as const;
 
+const signUpFrom = (address: string) =>
+  createVisitor(open.baseUrl, { address }).submit('/dashboard/sign-up', { ...newPerson() });
+
 describe('sign-up', () => {
   test('makes a Free account with its name, written to the ledger as done by this user', async () => {
     const visitor = createVisitor(open.baseUrl);
     const person = newPerson('Mercearia do Bairro');
     const { accountId } = await signUp(visitor, person);
-    const [account] =
-      await open.sql`SELECT name, plan, used, credits FROM accounts JOIN balances ON account_id = id WHERE id = ${accountId}`;
+    const [account] = await open.sql`
+      SELECT name, plan, used, credits FROM accounts JOIN balances ON account_id = id WHERE id = ${accountId}`;
     expect(account).toEqual({ name: 'Mercearia do Bairro', plan: 'free', used: 0, credits: 0 });
     const [user] = await open.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
     const events = await open.sql`SELECT kind, actor FROM account_events WHERE account_id = ${accountId}`;
@@ -53,38 +56,26 @@ describe('sign-up', () => {
 
   test('at most five an hour come from one address, even at once; another address is not held up', async () => {
     const address = '198.51.100.7';
-    const attempts = Array.from({ length: 8 }, () => {
-      const visitor = createVisitor(open.baseUrl, { address });
-      return visitor.submit('/dashboard/sign-up', { ...newPerson() });
-    });
-    const answers = await Promise.all(attempts);
-    expect(answers.filter((answer) => answer.status === 303).length).toBe(5);
-    const refused = answers.filter((answer) => answer.status === 429);
-    expect(refused.length).toBe(3);
-    const wait = Number(refused[0]!.headers.get('retry-after'));
-    expect(wait).toBeGreaterThan(3500);
-    expect(wait).toBeLessThanOrEqual(3600);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => signUpFrom(address)));
+    const refused = answers.filter(({ status }) => status === 429);
+    expect([answers.filter(({ status }) => status === 303).length, refused.length]).toEqual([5, 3]);
+    expect(Number(refused[0]!.headers.get('retry-after'))).toBeWithin(3501, 3601);
     expect(refused[0]!.textOf('[role=alert]')).toContain('Too many attempts');
-    const other = createVisitor(open.baseUrl, { address: '198.51.100.8' });
-    expect((await other.submit('/dashboard/sign-up', { ...newPerson() })).status).toBe(303);
+    expect((await signUpFrom('198.51.100.8')).status).toBe(303);
   });
 
   test('at most twenty an hour come from one IPv6 /48', async () => {
-    const signUpFrom = async (address: string) =>
-      (await createVisitor(open.baseUrl, { address }).submit('/dashboard/sign-up', { ...newPerson() }))
-        .status;
-    expect(await signUpFrom('2001:db8:77:1::1')).toBe(303);
+    expect((await signUpFrom('2001:db8:77:1::1')).status).toBe(303);
     await open.sql`UPDATE dashboard_attempts SET attempts = 19 WHERE key = 'sign-up 2001:db8:77::/48'`;
-    expect(await signUpFrom('2001:db8:77:2::1')).toBe(303);
-    expect(await signUpFrom('2001:db8:77:3::1')).toBe(429);
-    expect(await signUpFrom('2001:db8:78:3::1')).toBe(303);
+    expect((await signUpFrom('2001:db8:77:2::1')).status).toBe(303);
+    expect((await signUpFrom('2001:db8:77:3::1')).status).toBe(429);
+    expect((await signUpFrom('2001:db8:78:3::1')).status).toBe(303);
   });
 });
 
 describe('sign-in', () => {
   test('an unknown email and a wrong password are answered alike', async () => {
-    const person = newPerson();
-    await signUp(createVisitor(open.baseUrl), person);
+    const { visitor: _, ...person } = await createMember(open);
     const visitor = createVisitor(open.baseUrl);
     const wrong = await visitor.submit('/dashboard/sign-in', { ...person, password: 'not the password' });
     const unknown = await visitor.submit('/dashboard/sign-in', { ...newPerson() });
@@ -98,34 +89,36 @@ describe('sign-in', () => {
 });
 
 describe('invitations', () => {
-  async function directory(...args: string[]) {
-    const env = { DATABASE_URL: closed.databaseUrl, PUBLIC_URL: closed.baseUrl };
-    const { code, stderr, json: answer } = await runHere(env, ...args, '--json');
-    return { code, stderr, answer };
+  const cli = createCommandLine(closed.databaseUrl, { PUBLIC_URL: closed.baseUrl });
+  /** Invites to a new account. @returns the answer of the command, and the path of the link */
+  async function inviteTo(name: string, email: string) {
+    const account = await cli.json('account', 'create', '--name', name);
+    const again = async () => {
+      const answer = await cli.json('account', 'invite', account.id, '--email', email);
+      return { account, answer, path: answer.link.slice(closed.baseUrl.length), again };
+    };
+    return again();
   }
 
   test('SIGN_UP=closed: nobody signs up, and the pages say so', async () => {
-    const users = async () => (await closed.sql`SELECT 1 FROM dashboard_users`).length;
-    const before = await users();
     const visitor = createVisitor(closed.baseUrl);
     expect((await visitor.get('/dashboard/sign-up')).status).toBe(403);
     const page = await visitor.get('/dashboard/sign-in');
     expect(page.text).not.toContain('/dashboard/sign-up');
     const form_token = await formTokenOf(visitor);
-    const answer = await visitor.post('/dashboard/sign-up', { ...newPerson(), form_token });
-    expect(answer.status).toBe(403);
-    expect(await users()).toBe(before);
+    const person = newPerson();
+    expect((await visitor.post('/dashboard/sign-up', { ...person, form_token })).status).toBe(403);
+    expect(await closed.sql`SELECT 1 FROM dashboard_users WHERE "email" = ${person.email}`).toHaveLength(0);
   });
 
   test('`account invite` prints a link that works once, for this account and this email', async () => {
-    const { answer: account } = await directory('account', 'create', '--name', 'Invited Lda');
-    const { answer } = await directory('account', 'invite', account.id, '--email', 'Maria@Example.com');
+    const { account, answer, path } = await inviteTo('Invited Lda', 'Maria@Example.com');
     expect(answer).toMatchObject({ id: account.id, email: 'maria@example.com', mailed: false });
     expect(answer.link).toStartWith(`${closed.baseUrl}/dashboard/invitation?token=`);
+    const token = new URL(answer.link).searchParams.get('token')!;
     const stored = JSON.stringify(await closed.sql`SELECT * FROM dashboard_invitations`);
-    expect(stored).not.toContain(new URL(answer.link).searchParams.get('token')!);
+    expect(stored).not.toContain(token);
 
-    const path = answer.link.slice(closed.baseUrl.length);
     const visitor = createVisitor(closed.baseUrl);
     const choice = { name: 'Maria', password: 'a long password', email: 'mallory@example.com' };
     expect((await visitor.submit(path, choice)).status).toBe(303);
@@ -136,33 +129,30 @@ describe('invitations', () => {
     expect((await createVisitor(closed.baseUrl).get(path)).status).toBe(404);
     const late = createVisitor(closed.baseUrl);
     const form_token = await formTokenOf(late);
-    const token = new URL(answer.link).searchParams.get('token')!;
     expect((await late.post('/dashboard/invitation', { ...choice, form_token, token })).status).toBe(404);
   });
 
   test('a second invitation of the same user sets a new password and ends their sessions', async () => {
-    const { answer: account } = await directory('account', 'create', '--name', 'Forgetful Lda');
-    const take = async (password: string) => {
-      const { answer } = await directory('account', 'invite', account.id, '--email', 'forgets@example.com');
+    const invited = await inviteTo('Forgetful Lda', 'forgets@example.com');
+    const take = async (path: string, fields: { name?: string; password: string }, said: string) => {
       const visitor = createVisitor(closed.baseUrl);
-      const path = answer.link.slice(closed.baseUrl.length);
       const page = await visitor.get(path);
-      const said = `${page.textOf('h1')}: ${page.textOf('.lead')}`;
-      const hasName = page.document.querySelector('#name') !== null;
-      await visitor.submit(path, hasName ? { name: 'F', password } : { password });
-      return Object.assign(visitor, { said, hasName });
+      expect(`${page.textOf('h1')}: ${page.textOf('.lead')}`).toBe(said);
+      expect(page.document.querySelector('#name') !== null).toBe('name' in fields);
+      await visitor.submit(path, fields);
+      return visitor;
     };
-    const first = await take('the first password');
-    expect([first.said, first.hasName]).toEqual([
+    const first = await take(
+      invited.path,
+      { name: 'F', password: 'the first password' },
       'Choose a password: You were invited to the account “Forgetful Lda”. Your sign-in is forgets@example.com.',
-      true,
-    ]);
+    );
     expect((await first.get('/dashboard')).status).toBe(200);
-    const second = await take('the second password');
-    expect([second.said, second.hasName]).toEqual([
+    const second = await take(
+      (await invited.again()).path,
+      { password: 'the second password' },
       'Choose a new password: Account “Forgetful Lda”, for forgets@example.com.',
-      false,
-    ]);
+    );
     expect((await second.get('/dashboard')).textOf('.account strong')).toBe('Forgetful Lda');
     expect((await first.get('/dashboard')).status).toBe(303);
     const old = { email: 'forgets@example.com', password: 'the first password' };
@@ -170,13 +160,13 @@ describe('invitations', () => {
   });
 
   test('an unknown account is exit 1, a wrong email exit 2, an old link a page that says so', async () => {
-    expect((await directory('account', 'invite', 'acc_none', '--email', 'a@example.com')).code).toBe(1);
-    expect((await directory('account', 'invite', 'acc_none', '--email', 'nobody')).code).toBe(2);
-    expect((await directory('account', 'invite', 'acc_none')).code).toBe(2);
-    const { answer: account } = await directory('account', 'create', '--name', 'Late');
-    const { answer } = await directory('account', 'invite', account.id, '--email', 'late@example.com');
+    const to = ['account', 'invite', 'acc_none'];
+    expect((await cli.refusal(...to, '--email', 'a@example.com')).code).toBe(1);
+    expect((await cli.refusal(...to, '--email', 'nobody')).code).toBe(2);
+    expect((await cli.refusal(...to)).code).toBe(2);
+    const { account, path } = await inviteTo('Late', 'late@example.com');
     await closed.sql`UPDATE dashboard_invitations SET expires_at = now() WHERE account_id = ${account.id}`;
-    const page = await createVisitor(closed.baseUrl).get(answer.link.slice(closed.baseUrl.length));
+    const page = await createVisitor(closed.baseUrl).get(path);
     expect([page.status, page.textOf('h1')]).toEqual([404, 'This link is not valid any more']);
   });
 });
@@ -211,10 +201,8 @@ describe('the bare address', () => {
   });
 
   test('leads any other client to the reference, and takes nothing', async () => {
-    for (const headers of [{}, { Accept: 'application/json' }]) {
-      const answer = await ask(headers);
-      expect([answer.status, answer.headers.get('location')]).toEqual([303, 'openapi']);
-    }
+    for (const headers of [{}, { Accept: 'application/json' }])
+      expect(placeOf(await ask(headers))).toEqual([303, 'openapi']);
     const answer = await ask({ Accept: 'text/html' }, 'POST');
     expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/problem+json']);
   });
@@ -237,12 +225,10 @@ test('an address without a page gives a page to browsers, and a problem to any o
 
 describe('a page that was asked for without a session', () => {
   test('opens after the sign-in', async () => {
-    const person = newPerson();
-    await signUp(createVisitor(open.baseUrl), person);
+    const { visitor: _, ...person } = await createMember(open);
     const visitor = createVisitor(open.baseUrl);
-    const refused = await visitor.get('/dashboard/credits?days=7');
-    const signIn = refused.headers.get('location')!;
-    expect(signIn).toBe('/dashboard/sign-in?to=%2Fcredits%3Fdays%3D7');
+    const signIn = '/dashboard/sign-in?to=%2Fcredits%3Fdays%3D7';
+    expect(placeOf(await visitor.get('/dashboard/credits?days=7'))).toEqual([303, signIn]);
     const wrong = await visitor.submit(signIn, { ...person, password: 'wrong' });
     expect(wrong.document.querySelector('input[name=to]')!.getAttribute('value')).toBe('/credits?days=7');
     expect(placeOf(await visitor.submit(signIn, { ...person }))).toEqual([303, '/dashboard/credits?days=7']);
@@ -252,14 +238,8 @@ describe('a page that was asked for without a session', () => {
 
   test('is never on another site', async () => {
     const { visitor, ...person } = await createMember(open);
-    for (const to of [
-      '//evil.example',
-      'https://evil.example',
-      '/\\evil.example',
-      '.evil.example',
-      '@evil.example',
-      '/..',
-    ]) {
+    const hosts = ['//evil.example', 'https://evil.example', '/\\evil.example', '.evil.example'];
+    for (const to of [...hosts, '@evil.example', '/..']) {
       const address = `/dashboard/sign-in?to=${encodeURIComponent(to)}`;
       expect([to, ...placeOf(await visitor.get(address))]).toEqual([to, 303, '/dashboard']);
       const answer = await createVisitor(open.baseUrl).submit('/dashboard/sign-in', { ...person, to });
@@ -272,13 +252,10 @@ describe('a form of a tab that is out of date', () => {
   test('sign-out without a session says that the member is signed out', async () => {
     const { visitor } = await createMember(open);
     const form_token = await formTokenOf(visitor, '/dashboard');
+    const signedOut = '/dashboard/sign-in?done=out';
     for (const _ of ['with the session', 'without it'])
-      expect(placeOf(await visitor.post('/dashboard/sign-out', { form_token }))).toEqual([
-        ...[303, '/dashboard/sign-in?done=out'],
-      ]);
-    expect((await visitor.get('/dashboard/sign-in?done=out')).textOf('[role=status]')).toBe(
-      'You are signed out.',
-    );
+      expect(placeOf(await visitor.post('/dashboard/sign-out', { form_token }))).toEqual([303, signedOut]);
+    expect((await visitor.get(signedOut)).textOf('[role=status]')).toBe('You are signed out.');
   });
 
   test('a form of a member says that the session is over, and leads back to its page', async () => {
@@ -315,19 +292,14 @@ describe('the language', () => {
     const chosen = await visitor.get(`/dashboard/sign-up${link.getAttribute('href')}`);
     expect(chosen.textOf('h1')).toBe('Criar conta');
     expect(chosen.headers.get('set-cookie')!.split('; ').sort()).toEqual([
-      'HttpOnly',
-      'Max-Age=31536000',
-      'Path=/dashboard',
-      'SameSite=Lax',
-      'dashboard.language=pt',
+      ...['HttpOnly', 'Max-Age=31536000', 'Path=/dashboard', 'SameSite=Lax', 'dashboard.language=pt'],
     ]);
     const later = await visitor.get('/dashboard/sign-in');
     expect(later.textOf('h1')).toBe('Iniciar sessão');
     expect(later.document.querySelector('footer [hreflang=en]')!.textContent).toBe('English');
-    await visitor.get('/dashboard/sign-in?lang=en', { 'Accept-Language': 'pt' });
-    expect((await visitor.get('/dashboard/sign-in', { 'Accept-Language': 'pt' })).textOf('h1')).toBe(
-      'Sign in',
-    );
-    expect((await visitor.get('/dashboard/sign-in?lang=xx')).textOf('h1')).toBe('Sign in');
+    const wanted = { 'Accept-Language': 'pt' };
+    await visitor.get('/dashboard/sign-in?lang=en', wanted);
+    for (const query of ['', '?lang=xx'])
+      expect((await visitor.get(`/dashboard/sign-in${query}`, wanted)).textOf('h1')).toBe('Sign in');
   });
 });
