@@ -118,10 +118,13 @@ test('a credit that may have been spent for a request answered 503 is logged and
   const report = () => service.logLines.find(({ msg }) => msg.startsWith('credits may have been spent'));
   const clock = stopClock();
   const stopping = service.stop();
-  await until('the stop', () => service.logLines.some(({ msg }) => msg === 'stopping'));
-  clock.pass(MINUTE); // longer than a stop takes
-  await until('the report of the credit', () => report() !== undefined);
-  clock.restore();
+  try {
+    await until('the stop', () => service.logLines.some(({ msg }) => msg === 'stopping'));
+    clock.pass(MINUTE); // longer than a stop takes
+    await until('the report of the credit', () => report() !== undefined);
+  } finally {
+    clock.restore();
+  }
   // The ledger is read now, because a void that waits in the proxy returns the credit later.
   expect(await api.ledger({ accountId })).toEqual({ used: 1, credits: 0 });
   proxy.up();
