@@ -1,29 +1,18 @@
 /** Budgets of keys are exact (docs/members.md: limits of a key). */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import type { Call } from '../../../src/metering/credits/call.ts';
-import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { createKey, listKeys } from '../../../src/metering/keys/key-store.ts';
 import { limitKey, settleBudgets } from '../../../src/metering/keys/limit-key.ts';
 import type { Budget, BudgetPeriod } from '../../../src/metering/keys/limits.ts';
-import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
-import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
-import { attemptsOf, chargeKeyed, givingBack, ledgerOf } from './ledger.ts';
+import { attemptsOf, chargeKeyed, givingBack, ledgerOf, startLedgers } from './ledger.ts';
 
-const database = await createTestDatabase('budget');
-const sql = database.sql;
-/** Two instances. */
-const pools = [1, 2].map(() => connectPostgres(database.url, { max: 6, pointQueries: true }));
-const ledgers = pools.map((pool) => createCredits(pool));
-afterAll(async () => {
-  await Promise.all(pools.map((pool) => pool.end()));
-  await database.drop();
-});
+const { sql, pools, one, other } = await startLedgers('budget');
 
 interface Limited {
   accountId: string;
@@ -35,6 +24,10 @@ async function createLimited(budget: Budget, { included = 100, credits = 0 } = {
   await limitKey(sql, keyId, { budget }, 'test');
   return { accountId, keyId };
 }
+
+const createSecondKey = async (key: Limited): Promise<Limited> => ({
+  ...{ accountId: key.accountId, keyId: (await createKey(sql, key.accountId, '', 'test')).id },
+});
 
 const call = ({ accountId, keyId }: Limited, credits: number, more: Partial<Call> = {}): Call => ({
   ...{ accountId, keyId, credits, kind: 'lookup', hasBudget: true },
@@ -50,7 +43,7 @@ async function usedOf({ accountId, keyId }: Limited): Promise<[key: number | und
 test('a call that did not know the budget counts beside one that did, so that its refund takes back what was counted', async () => {
   const key = await createLimited({ credits: 100, per: 'ever' });
   const both = [call(key, 3), call(key, 2, { hasBudget: false })];
-  const [, unaware] = await Promise.all(both.map((each) => ledgers[0]!.charge(each)));
+  const [, unaware] = await Promise.all(both.map((each) => one.charge(each)));
   expect(await usedOf(key)).toEqual([5, 5]);
   await unaware!.refund(2);
   await refundOwed(sql);
@@ -60,7 +53,7 @@ test('a call that did not know the budget counts beside one that did, so that it
 test('of two equal bounds of a list the account refuses', async () => {
   for (const credits of [5, 0]) {
     const key = await createLimited({ credits, per: 'ever' }, { included: credits });
-    const charge = await ledgers[0]!.charge(call(key, 10));
+    const charge = await one.charge(call(key, 10));
     expect(charge).toMatchObject({ spent: credits, reason: { limit: credits } });
   }
 });
@@ -69,12 +62,12 @@ test.each(givingBack(sql))(
   'what comes back by %s after the window comes back to the account alone',
   async (_, giveBack) => {
     const key = await createLimited({ credits: 10, per: 'day' });
-    const charge = await ledgers[0]!.charge(call(key, 3));
+    const charge = await one.charge(call(key, 3));
     // The next window begins before the refund is paid out.
     await giveBack(charge, (await attemptsOf(sql, key.accountId))[0]!);
     await sql`UPDATE call_journal SET at = at - interval '1 day' WHERE ${key.keyId} = ANY (key_ids)`;
     await sql`UPDATE key_budgets SET window_start = window_start - interval '1 day' WHERE key_id = ${key.keyId}`;
-    await ledgers[0]!.charge(call(key, 4));
+    await one.charge(call(key, 4));
     await refundOwed(sql);
     expect(await usedOf(key)).toEqual([4, 4]);
   },
@@ -90,18 +83,18 @@ describe('a window', () => {
     ['ever', 0],
   ])('of %s is followed by one with a whole budget, unless it is ever: %p credits', async (per, next) => {
     const key = await createLimited({ credits: 5, per });
-    await ledgers[0]!.charge(call(key, 5));
+    await one.charge(call(key, 5));
     if (per !== 'ever') await move(key.keyId, `-1 ${per}`);
     expect((await usedOf(key))[0]).toBe(per === 'ever' ? 5 : 0);
-    expect((await ledgers[0]!.charge(call(key, 7))).spent).toBe(next);
+    expect((await one.charge(call(key, 7))).spent).toBe(next);
     expect((await usedOf(key))[0]).toBe(5);
   });
 
   test('never moves back, and counts the calls of a clock that does', async () => {
     const key = await createLimited({ credits: 5, per: 'day' });
     await move(key.keyId, '1 day');
-    await ledgers[0]!.charge(call(key, 2));
-    expect((await ledgers[0]!.charge(call(key, 9))).spent).toBe(3);
+    await one.charge(call(key, 2));
+    expect((await one.charge(call(key, 9))).spent).toBe(3);
     const [row] = await sql`
       SELECT min(at) >= max(window_start) AS "isInWindow" FROM call_journal, key_budgets
       WHERE ${key.keyId} = ANY (key_ids) AND key_id = ${key.keyId}`;
@@ -142,63 +135,61 @@ describe('a window', () => {
 describe('a keyed request', () => {
   test('that is sent with two keys at once is charged to one of them, once', async () => {
     const key = await createLimited({ credits: 5, per: 'day' });
-    const other = { ...key, keyId: (await createKey(sql, key.accountId, '', 'test')).id };
-    await limitKey(sql, other.keyId, { budget: { credits: 5, per: 'day' } }, 'test');
+    const second = await createSecondKey(key);
+    await limitKey(sql, second.keyId, { budget: { credits: 5, per: 'day' } }, 'test');
     const identity = randomUUID();
     const lock = await lockRow(sql, key.accountId);
-    const sendings = [key, other].map((one, index) => chargeKeyed(ledgers[index]!, call(one, 5), identity));
+    const sendings = [
+      chargeKeyed(one, call(key, 5), identity),
+      chargeKeyed(other, call(second, 5), identity),
+    ];
     await waitingForLock(sql, 1);
     await lock.release();
     for (const { spent, reason } of await Promise.all(sendings)) expect([spent, reason]).toEqual([5, null]);
-    const used = [(await usedOf(key))[0], (await usedOf(other))[0]];
+    const used = [(await usedOf(key))[0], (await usedOf(second))[0]];
     expect(used.sort()).toEqual([0, 5]);
     expect((await ledgerOf(sql, key.accountId)).used).toBe(5);
   });
 
   test('whose budget sufficed for a part is refused by this budget again while the key has it, but not by another key', async () => {
     const key = await createLimited({ credits: 3, per: 'ever' });
-    const other = { ...key, keyId: (await createKey(sql, key.accountId, '', 'test')).id };
+    const second = await createSecondKey(key);
     const identity = randomUUID();
-    for (const one of [key, other, key])
-      expect(await chargeKeyed(ledgers[0]!, call(one, 5), identity)).toMatchObject({
-        ...{ spent: 3, reason: one === key ? { credits: 3, per: 'ever' } : null },
-      });
+    for (const sender of [key, second, key]) {
+      const reason = sender === key ? { credits: 3, per: 'ever' } : null;
+      expect(await chargeKeyed(one, call(sender, 5), identity)).toMatchObject({ spent: 3, reason });
+    }
     expect(await usedOf(key)).toEqual([3, 3]);
     await limitKey(sql, key.keyId, { budget: null }, 'test');
-    expect(await chargeKeyed(ledgers[0]!, call(key, 5), identity)).toMatchObject({ spent: 3, reason: null });
+    expect(await chargeKeyed(one, call(key, 5), identity)).toMatchObject({ spent: 3, reason: null });
   });
 });
 
 describe('a change of a budget', () => {
   test('counts what comes back of an earlier charge, and nothing of one that it did not count', async () => {
-    const { accountId, keyId } = await createCaller(sql, { included: 100 });
-    const key = { accountId, keyId };
-    const ledger = createCredits(pools[0]!);
-    const before = await ledger.charge(call(key, 5, { hasBudget: false }));
-    await limitKey(sql, keyId, { budget: { credits: 20, per: 'day' } }, 'test');
+    const key = await createCaller(sql, { included: 100 });
+    const before = await one.charge(call(key, 5, { hasBudget: false }));
+    await limitKey(sql, key.keyId, { budget: { credits: 20, per: 'day' } }, 'test');
     // Of an instance whose cached caller had no budget yet.
-    const stale = await ledger.charge(call(key, 5, { hasBudget: false }));
+    const stale = await one.charge(call(key, 5, { hasBudget: false }));
     expect(await usedOf(key)).toEqual([5, 10]);
     await before.refund(2);
     await stale.refund(5);
-    await ledger.close(5000);
     await refundOwed(sql);
     expect(await usedOf(key)).toEqual([3, 3]);
   });
 
   test('counts the calls that did not know it yet, once none of them is under way any more', async () => {
-    const { accountId, keyId } = await createCaller(sql, { included: 100 });
-    const key = { accountId, keyId };
-    const ledger = createCredits(pools[0]!);
-    await limitKey(sql, keyId, { budget: { credits: 20, per: 'day' } }, 'test');
-    const stale = await ledger.charge(call(key, 5, { hasBudget: false }));
-    await ledger.charge(call(key, 3));
+    const key = await createCaller(sql, { included: 100 });
+    await limitKey(sql, key.keyId, { budget: { credits: 20, per: 'day' } }, 'test');
+    const stale = await one.charge(call(key, 5, { hasBudget: false }));
+    await one.charge(call(key, 3));
     await settleBudgets(sql);
     expect(await usedOf(key)).toEqual([3, 8]);
     const settled = await sql`
       UPDATE key_budgets SET settles_at = settles_at - interval '40 seconds' WHERE settles_at IS NOT NULL RETURNING key_id`;
-    expect(settled.map(({ key_id }) => key_id)).toContain(keyId);
-    const lock = await lockRow(sql, accountId);
+    expect(settled.map(({ key_id }) => key_id)).toContain(key.keyId);
+    const lock = await lockRow(sql, key.accountId);
     const settling = Promise.all(pools.map((pool) => settleBudgets(pool)));
     await waitingForLock(sql, 2);
     await lock.release();
@@ -206,25 +197,21 @@ describe('a change of a budget', () => {
     expect(await usedOf(key)).toEqual([8, 8]);
     // It can come back, and further changes of the budget are exact at once.
     await stale.refund(5);
-    await ledger.close(5000);
     await refundOwed(sql);
     expect(await usedOf(key)).toEqual([3, 3]);
-    await limitKey(sql, keyId, { budget: { credits: 4, per: 'day' } }, 'test');
+    await limitKey(sql, key.keyId, { budget: { credits: 4, per: 'day' } }, 'test');
     expect(
-      await sql`SELECT FROM key_budgets WHERE key_id = ${keyId} AND settles_at IS NOT NULL`,
+      await sql`SELECT FROM key_budgets WHERE key_id = ${key.keyId} AND settles_at IS NOT NULL`,
     ).toHaveLength(0);
   });
 
   test('is seen by a charge and a refund that began before it and waited for the balance, also if it is the first', async () => {
-    const { accountId, keyId } = await createCaller(sql, { included: 100 });
-    const key = { accountId, keyId };
-    const ledger = createCredits(pools[0]!);
-    await (await ledger.charge(call(key, 5, { hasBudget: false }))).refund(2);
-    await ledger.close(5000);
-    const lock = await lockRow(sql, accountId);
-    const limiting = limitKey(sql, keyId, { budget: { credits: 8, per: 'day' } }, 'test');
+    const key = await createCaller(sql, { included: 100 });
+    await (await one.charge(call(key, 5, { hasBudget: false }))).refund(2);
+    const lock = await lockRow(sql, key.accountId);
+    const limiting = limitKey(sql, key.keyId, { budget: { credits: 8, per: 'day' } }, 'test');
     await waitingForLock(sql, 1);
-    const waiting = [ledgers[1]!.charge(call(key, 9)).then(({ spent }) => spent), refundOwed(sql)] as const;
+    const waiting = [other.charge(call(key, 9)).then(({ spent }) => spent), refundOwed(sql)] as const;
     await waitingForLock(sql, 3);
     await lock.release();
     const [spent] = await Promise.all([...waiting, limiting]);

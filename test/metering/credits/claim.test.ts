@@ -1,5 +1,5 @@
 /** Requests that are charged once, however often they are sent (docs/api.md: Idempotency-Key). */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import type { Call, Claim } from '../../../src/metering/credits/call.ts';
 import { type Credits, createCredits } from '../../../src/metering/credits/charge.ts';
@@ -7,23 +7,12 @@ import { StillUnderWayError } from '../../../src/metering/credits/claim.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { purgeJournal, rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
-import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
-import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
-import { chargeKeyed, ledgerOf } from './ledger.ts';
+import { chargeKeyed, ledgerOf, startLedgers, startProxiedLedger } from './ledger.ts';
 
-const database = await createTestDatabase('claim');
-const sql = database.sql;
-/** Two instances. */
-const pools = [1, 2].map(() => connectPostgres(database.url, { max: 4, applicationName: 'test' }));
-const [one, other] = pools.map((pool) => createCredits(pool)) as [Credits, Credits];
-afterAll(async () => {
-  await Promise.all([one, other].map((ledger) => ledger.close(5000)));
-  await Promise.all(pools.map((pool) => pool.end()));
-  await database.drop();
-});
+const { sql, url, one, other } = await startLedgers('claim');
 
 interface Request {
   call: Call;
@@ -35,6 +24,9 @@ async function createRequest(included = 100): Promise<{ accountId: string; reque
   const call = { accountId, credits: 5, keyId: 'key', kind: 'lookup' } as const;
   return { accountId, request: { call, identity: randomUUID() } };
 }
+
+const expectOneCharge = async (accountId: string) =>
+  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
 
 /** Begins a sending: claims the request, and charges it. */
 async function begin(ledger: Credits, { call, identity }: Request, more: Partial<Call> = {}) {
@@ -83,16 +75,10 @@ test('a sending that waits for too long is told when the other one ends by itsel
 test('a request that needs more when it is sent again gets what was paid; one that needs less, that', async () => {
   const { accountId, request } = await createRequest();
   await send(one, request);
-  for (const [credits, spent] of [
-    [8, 5],
-    [2, 2],
-  ] as const)
-    expect(await send(other, request, 0, { credits })).toMatchObject({
-      spent,
-      reason: null,
-      isRepeated: true,
-    });
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+  const repeated = { reason: null, isRepeated: true };
+  expect(await send(other, request, 0, { credits: 8 })).toMatchObject({ ...repeated, spent: 5 });
+  expect(await send(other, request, 0, { credits: 2 })).toMatchObject({ ...repeated, spent: 2 });
+  await expectOneCharge(accountId);
 });
 
 test('a request that an account without credits sends is charged when it has some', async () => {
@@ -131,7 +117,7 @@ describe('a sending whose process has died', () => {
     await second.charge.refund(0);
     other.release(second.claim);
     await refundOwed(sql);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+    await expectOneCharge(accountId);
     expect(await send(one, request)).toMatchObject({ spent: 5, isRepeated: true });
   });
 
@@ -141,7 +127,7 @@ describe('a sending whose process has died', () => {
     await expire(claim);
     expect(await send(other, request)).toMatchObject({ spent: 5, isRepeated: false });
     await expect(one.charge({ ...request.call, claim })).rejects.toThrow('call_journal_pkey');
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+    await expectOneCharge(accountId);
   });
 
   test('is being charged: the next one waits for the outcome', async () => {
@@ -155,12 +141,12 @@ describe('a sending whose process has died', () => {
     const [charged, next] = await Promise.all([charging.catch(() => null), send(other, request)]);
     expect(next.spent).toBe(5);
     expect(next.isRepeated).toBe(charged !== null);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+    await expectOneCharge(accountId);
   });
 });
 
 test('an error that Postgres answers costs that sending nothing, and refuses no other call', async () => {
-  const pool = connectPostgres(database.url, { max: 2, applicationName: 'test', lockTimeoutMs: 50 });
+  const pool = connectPostgres(url, { max: 2, applicationName: 'test', lockTimeoutMs: 50 });
   const ledger = createCredits(pool);
   const { accountId, request } = await createRequest();
   const lock = await lockRow(sql, accountId);
@@ -169,15 +155,14 @@ test('an error that Postgres answers costs that sending nothing, and refuses no 
   ledger.release(claim);
   await lock.release();
   expect(await send(ledger, request)).toMatchObject({ spent: 5, isRepeated: false });
-  expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+  await expectOneCharge(accountId);
   await ledger.close(5000);
   await pool.end({ timeout: 1 });
 });
 
 test('a claim whose answer was lost ends at once', async () => {
-  const proxy = await startProxy(database.url);
-  const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
-  const ledger = createCredits(pool);
+  await using proxied = await startProxiedLedger(url);
+  const { proxy, ledger } = proxied;
   const { request } = await createRequest();
   ledger.release(await ledger.claim(request.call, randomUUID()));
   const live = async () =>
@@ -190,17 +175,12 @@ test('a claim whose answer was lost ends at once', async () => {
   proxy.up();
   expect(await claim).toBe('lost');
   await eventually(live, 0);
-  await ledger.close(5000);
-  await pool.end({ timeout: 1 });
-  await proxy.close();
 });
 
 describe('a charge whose outcome is unknown', () => {
-  /** Loses the answer to a charge that has arrived. Until `up` its instance can't void it. */
+  /** Loses the answer to a charge that has arrived. Until `close` its instance can't void it. */
   async function chargeUnanswered() {
-    const proxy = await startProxy(database.url);
-    const pool = connectPostgres(proxy.url(database.url), { max: 2, applicationName: 'test' });
-    const ledger = createCredits(pool);
+    const { proxy, ledger, close } = await startProxiedLedger(url);
     const { accountId, request } = await createRequest();
     const claim = await ledger.claim(request.call, request.identity);
     const lock = await lockRow(sql, accountId);
@@ -212,18 +192,12 @@ describe('a charge whose outcome is unknown', () => {
     await expect(charge).rejects.toThrow();
     const doubt = 'the outcome of an earlier charge is unknown';
     await expect(ledger.charge(request.call)).rejects.toThrow(doubt);
-    const up = async () => {
-      proxy.up();
-      await ledger.close(5000);
-      await pool.end({ timeout: 1 });
-      await proxy.close();
-    };
-    return { accountId, request, claim, up };
+    return { accountId, request, claim, close };
   }
 
   test('costs nothing, and its instance charges nothing meanwhile; the next sending is charged', async () => {
-    const { accountId, request, up } = await chargeUnanswered();
-    await up();
+    const { accountId, request, close } = await chargeUnanswered();
+    await close();
     const ledger = async () => {
       await refundOwed(sql);
       return ledgerOf(sql, accountId);
@@ -234,11 +208,11 @@ describe('a charge whose outcome is unknown', () => {
   });
 
   test('stays charged when another sending has claimed the request and used it meanwhile', async () => {
-    const { accountId, request, claim, up } = await chargeUnanswered();
+    const { accountId, request, claim, close } = await chargeUnanswered();
     await expire(claim);
     expect(await send(other, request)).toMatchObject({ spent: 5, isRepeated: true });
-    await up();
+    await close();
     await refundOwed(sql);
-    expect(await ledgerOf(sql, accountId)).toEqual({ used: 5, credits: 0, calls: 5 });
+    await expectOneCharge(accountId);
   });
 });

@@ -1,5 +1,5 @@
 /** What comes back by voids and refunds, and the roll-up of the journal: what else writes to the same rows at once. */
-import { afterAll, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { METERING_DATA } from '../../../src/metering/account-data/metering-data.ts';
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
@@ -10,20 +10,26 @@ import { refundCredits, refundOwed, voidAttempt } from '../../../src/metering/cr
 import { purgeJournal, rollUpCalls, startCallRollup } from '../../../src/metering/credits/rollup.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
-import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { createCleanup } from '../../../src/platform/runtime/shutdown.ts';
 import { storeCallCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { noteProblem } from '../../support/notes.ts';
-import { startProxy } from '../../support/proxy.ts';
 import { createCaller } from '../../support/service.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
-import { attemptsOf, chargeMany, chargeOne, differingTotals, givingBack, ledgerOf } from './ledger.ts';
+import {
+  attemptsOf,
+  chargeMany,
+  chargeOne,
+  differingTotals,
+  givingBack,
+  ledgerOf,
+  startLedgers,
+  startProxiedLedger,
+} from './ledger.ts';
 
-const database = await createTestDatabase('journal');
-const sql = database.sql;
-afterAll(() => database.drop());
+const { sql, url, one, impatient } = await startLedgers('journal');
 
 test('a refund comes back no second time when the journal has forgotten it, because its batch is forgotten, too', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
@@ -43,11 +49,10 @@ test('a refund comes back no second time when the journal has forgotten it, beca
 });
 
 test('a refund ends when it is stored, or after 2 s; then it is stored later', async () => {
-  const proxy = await startProxy(database.url);
-  const pool = connectPostgres(proxy.url(database.url), { max: 2 });
+  await using proxied = await startProxiedLedger(url);
+  const { proxy, ledger } = proxied;
   const { accountId, keyId } = await createCaller(sql, { included: 10 });
-  const credits = createCredits(pool);
-  const charge = () => credits.charge({ accountId, keyId, kind: 'lookup', credits: 1 });
+  const charge = () => ledger.charge({ accountId, keyId, kind: 'lookup', credits: 1 });
   const [stored, late] = [await charge(), await charge()];
   const rows = async () =>
     (await sql`SELECT FROM call_journal WHERE owed AND account_ids[1] = ${accountId}`).length;
@@ -57,10 +62,8 @@ test('a refund ends when it is stored, or after 2 s; then it is stored later', a
   await late.refund(1);
   expect(await rows()).toBe(1);
   proxy.up();
-  await credits.close(5000);
+  await ledger.close(5000);
   expect(await rows()).toBe(2);
-  await pool.end({ timeout: 1 });
-  await proxy.close();
 });
 
 test('a refund that is not stored when the service stops, or comes afterwards, is reported', async () => {
@@ -113,10 +116,8 @@ describe('an attempt to charge', () => {
 
 test('a void takes no lock of an account, and refunds leave a locked one for later, after one wait for all of its batches', async () => {
   const [locked, other] = [await createCaller(sql, { included: 100 }), await createCaller(sql)];
-  const credits = createCredits(sql);
-  for (let batch = 0; batch < 40; batch += 1) await chargeOne(credits, locked.accountId);
-  await chargeOne(credits, other.accountId);
-  const impatient = connectPostgres(database.url, { max: 2, lockTimeoutMs: 1000 });
+  for (let batch = 0; batch < 40; batch += 1) await chargeOne(one, locked.accountId);
+  await chargeOne(one, other.accountId);
   const lock = await lockRow(sql, locked.accountId);
   try {
     for (const { accountId } of [locked, other])
@@ -130,7 +131,6 @@ test('a void takes no lock of an account, and refunds leave a locked one for lat
   }
   await refundOwed(impatient);
   expect(await ledgerOf(sql, locked.accountId)).toEqual({ used: 0, credits: 0, calls: 0 });
-  await impatient.end();
 });
 
 describe('between a charge and its void', () => {
@@ -139,7 +139,7 @@ describe('between a charge and its void', () => {
     const lock = await lockRow(sql, accountId);
     const changing = changePlan(sql, accountId, 'plus', {}, 'test');
     await waitingForLock(sql, 1);
-    const calling = chargeOne(createCredits(sql), accountId);
+    const calling = chargeOne(one, accountId);
     await waitingForLock(sql, 2);
     await lock.release();
     await Promise.all([changing, calling]);
@@ -154,7 +154,7 @@ describe('between a charge and its void', () => {
     async (_, giveBack) => {
       const { accountId } = await createCaller(sql, { included: 0, credits: 10 });
       const call = { accountId, keyId: 'a', kind: 'search', credits: 5 } as const;
-      const charge = await createCredits(sql).charge(call);
+      const charge = await one.charge(call);
       await giveBack(charge, (await attemptsOf(sql, accountId))[0]!);
       const lock = await lockRow(sql, accountId);
       const changing = changePlan(sql, accountId, 'plus', {}, 'test');
@@ -188,8 +188,7 @@ test('a charge that is answered without its row is voided, because it can not be
 
 test('a transaction that has locked an account delays nobody’s roll-up, not even its own', async () => {
   const callers = await Promise.all([1, 2].map(() => createCaller(sql, { included: 10 })));
-  for (const { accountId } of callers) await chargeOne(createCredits(sql), accountId);
-  const impatient = connectPostgres(database.url, { max: 1, lockTimeoutMs: 100 });
+  for (const { accountId } of callers) await chargeOne(one, accountId);
   const locks = [
     await lockRow(sql, callers[0]!.accountId, 'accounts'),
     await lockRow(sql, callers[0]!.accountId),
@@ -200,12 +199,11 @@ test('a transaction that has locked an account delays nobody’s roll-up, not ev
   const counts = await sql`SELECT key_id AS key, kind, calls FROM key_counts WHERE account_id = ANY (${ids})`;
   expect([...counts]).toEqual(ids.map(() => ({ key: '', kind: 'search', calls: 1 })));
   for (const lock of locks) await lock.release();
-  await impatient.end();
 });
 
 test('after an outage of over ten minutes a void still finds its batch, and half a minute later the journal forgets', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
-  await chargeMany(createCredits(sql), accountId, 2);
+  await chargeMany(one, accountId, 2);
   await sql`UPDATE call_journal SET spent_at = now() - interval '11 minutes'`;
   await sql`UPDATE balances SET period_opened_at = '-infinity' WHERE account_id = ${accountId}`;
   const [attempt] = await attemptsOf(sql, accountId);
@@ -230,7 +228,7 @@ test('the journal forgets a counted batch after ten minutes, and one that is to 
   const [old, recent, uncounted, doubtful] = await Promise.all(
     Array.from({ length: 4 }, async () => {
       const { accountId } = await createCaller(sql, { included: 10 });
-      await chargeOne(createCredits(sql), accountId);
+      await chargeOne(one, accountId);
       return { accountId, attempt: (await attemptsOf(sql, accountId))[0]! };
     }),
   );

@@ -1,10 +1,44 @@
+import { afterAll } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { entryOf } from '../../../src/metering/credits/activity.ts';
 import type { Call, Charge, Quota } from '../../../src/metering/credits/call.ts';
-import type { Credits } from '../../../src/metering/credits/charge.ts';
+import { type Credits, createCredits } from '../../../src/metering/credits/charge.ts';
 import { refundOwed, voidAttempt } from '../../../src/metering/credits/refund.ts';
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { startProxy } from '../../support/proxy.ts';
+
+/**
+ * A database of its own with the ledgers of two instances, whose pools plan as the service's do, and a pool whose waits for a lock end
+ * after a second. They end with the tests of the file.
+ */
+export async function startLedgers(name: string) {
+  const database = await createTestDatabase(name);
+  const pools = [1, 2].map(() => connectPostgres(database.url, { max: 6, pointQueries: true }));
+  const [one, other] = pools.map((pool) => createCredits(pool)) as [Credits, Credits];
+  const impatient = connectPostgres(database.url, { max: 5, lockTimeoutMs: 1000 });
+  afterAll(async () => {
+    await Promise.all([one, other].map((ledger) => ledger.close(5000)));
+    await Promise.all([...pools, impatient].map((pool) => pool.end({ timeout: 5 })));
+    await database.drop();
+  });
+  return { ...database, pools, one, other, impatient };
+}
+
+/** The ledger of a further instance, whose Postgres is behind a proxy. `close` brings Postgres back first. */
+export async function startProxiedLedger(url: string) {
+  const proxy = await startProxy(url);
+  const pool = connectPostgres(proxy.url(url), { max: 2, applicationName: 'test' });
+  const ledger = createCredits(pool);
+  const close = async () => {
+    proxy.up();
+    await ledger.close(5000);
+    await pool.end({ timeout: 1 });
+    await proxy.close();
+  };
+  return { proxy, ledger, close, [Symbol.asyncDispose]: close };
+}
 
 /** One search by no key in particular: whether it was charged, and if not, the quota. */
 export async function chargeOne(credits: Credits, accountId: string) {

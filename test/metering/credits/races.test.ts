@@ -2,7 +2,7 @@
  * Of calls at once, through two instances, exactly as many are paid as there are credits for, whatever pays them, also beside a locked row,
  * in a busy process, and beside calls that lock the same rows.
  */
-import { afterAll, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
@@ -10,23 +10,13 @@ import { chargeBatch, chargeCalls } from '../../../src/metering/credits/charge-b
 import { limitKey } from '../../../src/metering/keys/limit-key.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { DAY } from '../../../src/platform/units.ts';
-import { createTestDatabase } from '../../support/database.ts';
 import { cancelWaiting, lockRow } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
 import { eventually, until } from '../../support/until.ts';
-import { chargeKeyed, chargeMany, chargeOne, ledgerOf } from './ledger.ts';
+import { chargeKeyed, chargeMany, chargeOne, ledgerOf, startLedgers } from './ledger.ts';
 
-const database = await createTestDatabase('races');
-const sql = database.sql;
-/** The pools and ledgers of two instances, with the planner settings of the service. */
-const pools = [0, 1].map(() => connectPostgres(database.url, { max: 6, pointQueries: true }));
-const instances = pools.map((pool) => createCredits(pool));
-const impatient = connectPostgres(database.url, { max: 5, lockTimeoutMs: 1000 });
-afterAll(async () => {
-  await Promise.all(instances.map((credits) => credits.close(5000)));
-  await Promise.all([...pools, impatient].map((pool) => pool.end({ timeout: 5 })));
-  await database.drop();
-});
+const { sql, url, pools, one, other, impatient } = await startLedgers('races');
+const instances = [one, other];
 
 const setSpending = (id: string, spendPurchased: boolean) =>
   changeLimits(sql, id, { spendPurchased }, 'test');
@@ -144,9 +134,8 @@ test('nothing purchased is spent once `--spend-purchased no` is committed, under
   isOver = true;
   await Promise.all(clients);
   // The 20s were refused: between the two changes no call was charged.
-  expect(await ledgerOf(sql, accountId)).toEqual({
-    ...{ used: charged, credits: 100_000 - charged, calls: charged },
-  });
+  const expected = { used: charged, credits: 100_000 - charged, calls: charged };
+  expect(await ledgerOf(sql, accountId)).toEqual(expected);
 });
 
 const credits = createCredits(impatient);
@@ -168,7 +157,7 @@ test('a row that another transaction has locked fails further calls at once: a w
 
 test('a process that was busy while its answer lay there charges the next calls', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });
-  const single = connectPostgres(database.url, { max: 1 });
+  const single = connectPostgres(url, { max: 1 });
   try {
     const credits = createCredits(single);
     await chargeOne(credits, accountId); // from here on the statement is prepared, and sent in one piece
@@ -216,15 +205,11 @@ test.each([2, 400])('of %d accounts, a few asked for in opposite orders are lock
   // Statistics let the planner choose another plan for a small table than for a large one. Neither may change the order of locks.
   await sql`ANALYZE counters`;
   const few = ids.slice(0, 40);
+  const call = { keyId: '', kind: 'search', credits: 1 } as const;
   const both = [few, few.toReversed()].map((order, instance) => async () => {
     const pool = pools[instance]!;
     for (let round = 0; round < 100; round += 1) {
-      const calls = order.map((accountId) => ({
-        accountId,
-        keyId: '',
-        kind: 'search' as const,
-        credits: 1,
-      }));
+      const calls = order.map((accountId) => ({ ...call, accountId }));
       // A statement of either kind meets both.
       const [charged] =
         (round + instance) % 3 === 0
