@@ -2,14 +2,13 @@ import type { Sql } from '../../src/platform/postgres/connect.ts';
 import type { KnownAccount } from './accounts.ts';
 import type { Seen } from './load.ts';
 
-/** One account's ledger beside the answers that its callers got. */
-export interface AuditRow
-  extends Seen,
-    Pick<KnownAccount, 'included' | 'granted' | 'changesPlan' | 'budget'> {
+/** One account's ledger. */
+interface LedgerRow {
+  id: string;
   /** Of the current period. */
   used: number;
   purchased: number;
-  /** Purchased credits that earlier periods used; 0 in revisions that don't keep them. */
+  /** Purchased credits that earlier periods used. */
   before: number;
   credits: number;
   /** Sum of `calls_by_day`. */
@@ -18,16 +17,13 @@ export interface AuditRow
   budgetUsed: number;
   /** Days of keys whose charges less returns are not the calls that were rolled up. */
   strayDays: number;
-  /** Rules of the ledger that do not hold. */
-  violations: string[];
 }
 
-type LedgerRow = Pick<
-  AuditRow,
-  'used' | 'purchased' | 'before' | 'credits' | 'calls' | 'budgetUsed' | 'strayDays'
-> & {
-  id: string;
-};
+/** Beside the answers that its callers got. */
+type Compared = LedgerRow & Seen & Omit<KnownAccount, 'keyId' | 'key'>;
+
+/** With the rules of the ledger that do not hold. */
+export type AuditRow = Omit<Compared, 'id'> & { violations: string[] };
 
 interface AuditMode {
   /** Whether no instance has ended, so that every request has its answer. */
@@ -48,7 +44,7 @@ export async function audit(
 ): Promise<AuditRow[]> {
   const rows = await sql<LedgerRow[]>`
     SELECT account_id AS id, used::float8 AS used, used_purchased::float8 AS purchased, credits::float8 AS credits,
-      coalesce((to_jsonb(b) ->> 'purchased_before')::float8, 0) AS before,
+      purchased_before::float8 AS before,
       coalesce((SELECT sum(calls) FROM calls_by_day d WHERE d.account_id = b.account_id), 0)::float8 AS calls,
       (SELECT sum(k.used) FROM key_budgets k JOIN api_keys ON id = key_id WHERE api_keys.account_id = b.account_id)::float8 AS "budgetUsed",
       (SELECT count(*) FROM (
@@ -59,13 +55,13 @@ export async function audit(
         ) AS counted GROUP BY day, key_id HAVING sum(calls) <> 0) AS stray)::float8 AS "strayDays"
     FROM balances b`;
   const ledger = new Map(rows.map((row) => [row.id, row]));
-  return accounts.map(({ id, keyId: _, key: __, ...known }) => {
-    const row = { ...ledger.get(id)!, ...seen.get(id)!, ...known };
+  return accounts.map(({ keyId: _, key: __, ...known }) => {
+    const row = { ...ledger.get(known.id)!, ...seen.get(known.id)!, ...known };
     return { ...row, violations: violationsOf(row, mode) };
   });
 }
 
-function violationsOf(row: Omit<AuditRow, 'violations'>, { isWhole, isDrained }: AuditMode): string[] {
+function violationsOf(row: Compared, { isWhole, isDrained }: AuditMode): string[] {
   const { used, purchased, before, credits, calls, included, granted, priced, unseen, doubtful } = row;
   const most = isWhole ? priced : priced + unseen + doubtful;
   const rules: [string, boolean][] = [

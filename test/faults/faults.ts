@@ -12,16 +12,16 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { companies, generateCompany } from '../../bench/lib/names.ts';
 import { startStack, writeDirectory } from '../../bench/lib/stack.ts';
-import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { watchInterrupts } from '../../src/platform/terminal/interrupt.ts';
 import { startServers } from '../servers/servers.ts';
 import { nifPtFound, startProvider } from '../support/provider.ts';
-import { createKnownAccounts, type KnownAccount } from './accounts.ts';
+import { poll } from '../support/until.ts';
+import { createKnownAccounts } from './accounts.ts';
 import { type AuditRow, audit } from './audit.ts';
 import { type Changes, startChanges } from './changes.ts';
 import { type Fleet, type Instance, startFleet } from './fleet.ts';
-import { type FaultMode, failStatements, type Injector, LONGEST_MS, startFaults } from './inject.ts';
-import { type Load, startLastCredits, startLoad } from './load.ts';
+import { failStatements, type Injector, LONGEST_MS, startFaults } from './inject.ts';
+import { type Load, startLoad } from './load.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -54,24 +54,19 @@ const seed = Number(options.seed);
 const cleanups: (() => Promise<unknown>)[] = [];
 const interrupts = watchInterrupts(new Error('interrupted'));
 
-interface Ready {
-  sql: Sql;
-  accounts: KnownAccount[];
-  environment: Record<string, string>;
-  /** Two directories that differ. */
-  files: string[];
-}
+type Ready = Awaited<ReturnType<typeof prepare>>;
 
 async function main(): Promise<number> {
   try {
-    return await underFaults(await prepare(), mode);
+    return await underFaults(await prepare());
   } finally {
     for (const cleanup of cleanups.reverse()) await cleanup().catch((error) => console.error(String(error)));
     interrupts.release();
   }
 }
 
-async function prepare(): Promise<Ready> {
+/** Everything but the service: the stores with its accounts, a source, and the files of two directories. */
+async function prepare() {
   const folder = await mkdtemp(join(tmpdir(), 'faults-'));
   cleanups.push(() => rm(folder, { recursive: true, force: true }));
   const servers = await startServers({ purpose: 'tests' });
@@ -102,8 +97,7 @@ function reportFailures(failures: string[]): number {
   return failures.length === 0 ? 0 : 1;
 }
 
-async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promise<number> {
-  const { sql, accounts, environment, files } = ready;
+async function underFaults({ sql, accounts, environment, files }: Ready): Promise<number> {
   let injector: Injector | undefined;
   const isEnding = (instance: Instance) => injector?.ending.has(instance) ?? false;
   const fleet = await startFleet(INSTANCES, environment, isEnding);
@@ -113,8 +107,7 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
     companies: COMPANIES,
     seed,
   });
-  const lastCredits = startLastCredits(sql, load);
-  const changes = startChanges(sql, accounts, files.toReversed(), environment);
+  const changes = startChanges(sql, accounts, load, files.toReversed(), environment);
   injector =
     mode === 'statements'
       ? await failStatements(sql)
@@ -123,19 +116,24 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
   await injector.stop();
   await changes.stop();
   const unready = await waitUntilReady(fleet);
-  await lastCredits.stop();
   await load.stop();
   for (const { accountId, credits } of injector.ended.flatMap(({ doubtful }) => doubtful)) {
     load.seen.get(accountId)!.doubtful += credits;
   }
-  const all = [...accounts, ...lastCredits.accounts];
-  const { settledMs } = await settle(sql, all, load, false);
+  const all = [...accounts, ...changes.spent];
+  /** Audits until no rule is violated, because the service refunds what it owes after the faults, within a bounded time. */
+  const settle = (isDrained: boolean) =>
+    poll(
+      () => audit(sql, all, load.seen, { isWhole: mode !== 'kill', isDrained }),
+      (rows) => rows.every(({ violations }) => violations.length === 0),
+      SETTLE_TIMEOUT_MS,
+    );
+  const beganAtMs = performance.now();
+  await settle(false);
+  const settledMs = performance.now() - beganAtMs;
   await Promise.all(accounts.filter(({ budget }) => budget !== null).map(load.drain));
-  const { rows } = await settle(sql, all, load, true);
+  const rows = await settle(true);
   report(rows.slice(0, accounts.length), load, injector, changes, settledMs);
-  process.stdout.write(
-    `${lastCredits.accounts.length} accounts' last credits, each by one request, twice at once\n\n`,
-  );
   const failures = [
     ...rows.flatMap(({ violations }) => violations),
     ...fleet.crashes.map((name) => `${name} ended by itself`),
@@ -152,45 +150,25 @@ async function underFaults(ready: Ready, mode: FaultMode | 'statements'): Promis
 
 /** @returns the instances that were not ready in time */
 async function waitUntilReady({ instances }: Fleet): Promise<string[]> {
-  const deadline = performance.now() + READY_TIMEOUT_MS;
   const isReady = async ({ run }: Instance) =>
     run !== null &&
     (await fetch(`http://${run.service.host}:${run.service.port}/health/ready`).then(
       ({ ok }) => ok,
       () => false,
     ));
-  let unready = instances;
-  while (unready.length > 0 && performance.now() < deadline) {
-    await Bun.sleep(50);
-    const ready = await Promise.all(unready.map(isReady));
-    unready = unready.filter((_, index) => !ready[index]);
-  }
+  const readUnready = async () => {
+    const ready = await Promise.all(instances.map(isReady));
+    return instances.filter((_, index) => !ready[index]);
+  };
+  const unready = await poll(readUnready, ({ length }) => length === 0, READY_TIMEOUT_MS);
   return unready.map(({ name }) => name);
-}
-
-/** Audits until no rule is violated, because the service refunds what it owes after the faults, within a bounded time. */
-async function settle(
-  sql: Sql,
-  accounts: KnownAccount[],
-  { seen }: Load,
-  isDrained: boolean,
-): Promise<{ rows: AuditRow[]; settledMs: number }> {
-  const beganAtMs = performance.now();
-  for (;;) {
-    const rows = await audit(sql, accounts, seen, { isWhole: mode !== 'kill', isDrained });
-    const settledMs = performance.now() - beganAtMs;
-    if (settledMs > SETTLE_TIMEOUT_MS || rows.every(({ violations }) => violations.length === 0)) {
-      return { rows, settledMs };
-    }
-    await Bun.sleep(250);
-  }
 }
 
 function report(
   rows: AuditRow[],
   load: Load,
   { faults }: Injector,
-  { plans, budgets, imports }: Changes,
+  { plans, budgets, imports, spent }: Changes,
   settledMs: number,
 ): void {
   const listed = (counts: Map<string, number>) =>
@@ -201,7 +179,8 @@ function report(
   const total = [...faults.values()].reduce((sum, count) => sum + count, 0);
   process.stdout.write(
     `mode ${mode}, seed ${seed}, ${options.minutes} minutes\n\n${total} faults: ${listed(faults)}\n\n` +
-      `${plans} changes of plan, ${budgets} raised budgets, ${imports} imports\n\n` +
+      `${plans} changes of plan, ${budgets} raised budgets, ${imports} imports, ` +
+      `${spent.length} accounts' last credits, each by one request, twice at once\n\n` +
       `answers: ${listed(load.answers)}\n\nslowest answer ${(load.slowestMs / 1000).toFixed(1)} s of ${SLOWEST_ANSWER_MS / 1000}, ` +
       `with an Idempotency-Key ${(load.slowestKeyedMs / 1000).toFixed(1)} s of ${SLOWEST_KEYED_ANSWER_MS / 1000}, ` +
       `ledger read ${(settledMs / 1000).toFixed(1)} s after the last answer\n\n`,

@@ -1,6 +1,5 @@
 import { generateCompany, seededRandom } from '../../bench/lib/names.ts';
-import type { Sql } from '../../src/platform/postgres/connect.ts';
-import { createKnownAccount, type KnownAccount } from './accounts.ts';
+import type { KnownAccount } from './accounts.ts';
 import type { Instance, InstanceRun } from './fleet.ts';
 
 /** Credits of one account's requests, by what the caller got. A batch lookup counts each item. */
@@ -40,7 +39,7 @@ const TICK_MS = 20;
 /** NIFs in a batch lookup, the most that one takes. */
 const BATCH = 100;
 /** NIFs in a list of companies for their debts. */
-const SCREENED = 10;
+export const SCREENED = 10;
 /** They are drawn from so few companies that most are fresh: a batch refreshes ten. */
 const BATCHED_COMPANIES = 150;
 
@@ -72,6 +71,7 @@ export function startLoad(
 ): Load {
   const random = seededRandom(options.seed);
   const pick = <T>(list: T[]) => list[Math.floor(random() * list.length)]!;
+  const running = () => instances.flatMap((instance) => instance.run ?? []);
   const inFlight = new Set<Promise<void>>();
   const startedAtMs = performance.now();
   let sent = 0;
@@ -84,11 +84,11 @@ export function startLoad(
     slowestKeyedMs: 0,
     async spendLast(account) {
       load.seen.set(account.id, noneSeen());
-      const run = pick(instances.flatMap((instance) => instance.run ?? []));
+      const run = pick(running());
       if (run !== undefined) await ask(run, account, { ...screening(), isLast: true });
     },
     async drain(account) {
-      const run = pick(instances.flatMap((instance) => instance.run ?? []));
+      const run = pick(running());
       const seen = load.seen.get(account.id)!;
       for (let priced = -1; priced < seen.priced; ) {
         priced = seen.priced;
@@ -165,10 +165,7 @@ export function startLoad(
     const seen = load.seen.get(account.id)!;
     const beganAtMs = performance.now();
     // Whichever is asked first may charge a keyed request.
-    const asked =
-      question.idempotencyKey === undefined
-        ? [run]
-        : [run, pick(instances.flatMap((instance) => instance.run ?? []))];
+    const asked = question.idempotencyKey === undefined ? [run] : [run, pick(running())];
     let outcomes: Outcome[];
     try {
       outcomes = await (asked.length === 1
@@ -249,33 +246,4 @@ function isPriced({ status, kind }: Outcome): boolean {
 
 function count(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1);
-}
-
-/** A client that sends the same keyed request twice at once for an account's last credits, each time for a new account. */
-export interface LastCredits {
-  accounts: KnownAccount[];
-  stop(): Promise<void>;
-}
-
-const LAST_CREDITS_EVERY_MS = 250;
-
-export function startLastCredits(sql: Sql, load: Load): LastCredits {
-  const accounts: KnownAccount[] = [];
-  let isStopped = false;
-
-  async function repeat(): Promise<void> {
-    for (; !isStopped; await Bun.sleep(LAST_CREDITS_EVERY_MS)) {
-      const account = await createKnownAccount(sql, 'Last credits', { included: SCREENED });
-      accounts.push(account);
-      await load.spendLast(account);
-    }
-  }
-  const running = repeat();
-  return {
-    accounts,
-    async stop() {
-      isStopped = true;
-      await running;
-    },
-  };
 }
