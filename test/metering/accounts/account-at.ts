@@ -1,6 +1,8 @@
+import { afterAll, afterEach } from 'bun:test';
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import type { Plan, Subscription } from '../../../src/metering/accounts/plan.ts';
 import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
+import { createTestDatabase } from '../../support/database.ts';
 
 /**
  * An account as if it had been made at an instant of the past: its stored period is the one of then, so that a test can
@@ -31,10 +33,19 @@ export interface TestClock {
 }
 
 /**
- * Makes a {@link TestClock} possible in a database: takes the place of `now()` in the statements of connections that are opened
- * afterwards. `clock_timestamp()` and the defaults of columns stay real.
+ * A database for the tests of a file, whose {@link TestClock} goes on after each test. It takes the place of `now()` in statements.
+ * `clock_timestamp()` and the defaults of columns stay real.
  */
-export async function installTestClock(url: string): Promise<void> {
+export async function createClockedDatabase(name: string): Promise<Sql> {
+  const database = await createTestDatabase(name);
+  await installTestClock(database.url);
+  afterEach(() => releaseTestClock(database.sql));
+  afterAll(() => database.drop());
+  return database.sql;
+}
+
+/** Only connections that are opened afterwards see the clock. */
+async function installTestClock(url: string): Promise<void> {
   const sql = connectPostgres(url, { max: 1 });
   await sql.unsafe(`
     CREATE SCHEMA test_clock;
@@ -59,6 +70,6 @@ export async function createTestClock(sql: Sql, text: string): Promise<TestClock
 }
 
 /** Lets `now()` be the real time again. */
-export async function releaseTestClock(sql: Sql): Promise<void> {
+async function releaseTestClock(sql: Sql): Promise<void> {
   await sql`UPDATE test_clock.stopped SET at = NULL`;
 }

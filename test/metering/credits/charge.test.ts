@@ -1,22 +1,12 @@
-import { afterAll, afterEach, describe, expect, test } from 'bun:test';
+import { describe, expect, test } from 'bun:test';
 import { requireAccount } from '../../../src/metering/accounts/account-store.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { createTestDatabase } from '../../support/database.ts';
 import { createCaller } from '../../support/service.ts';
-import {
-  createAccountAt,
-  createTestClock,
-  installTestClock,
-  releaseTestClock,
-} from '../accounts/account-at.ts';
+import { createAccountAt, createClockedDatabase, createTestClock } from '../accounts/account-at.ts';
 import { chargeMany, chargeOne } from './ledger.ts';
 
-const database = await createTestDatabase('credits');
-await installTestClock(database.url);
-const sql = database.sql;
+const sql = await createClockedDatabase('credits');
 const credits = createCredits(sql);
-afterEach(() => releaseTestClock(sql));
-afterAll(() => database.drop());
 
 const shown = async (id: string) => {
   const { plan, used, credits, includedCredits, period } = await requireAccount(sql, id);
@@ -48,31 +38,19 @@ describe('one credit a call', () => {
   });
 });
 
-describe('a refusal', () => {
-  test('says the allowance, when the next one begins, and the whole seconds until then', async () => {
-    const clock = await createTestClock(sql, '2026-02-28T12:00:00.001Z');
-    const id = await createAccountAt(sql, clock.now(), {
-      plan: 'plus',
-      included: 0,
-      periodStart: new Date('2026-01-31T12:00:00Z'),
-    });
-    const reset = '2026-03-31T12:00:00+00:00';
-    expect(await chargeOne(credits, id)).toEqual({
-      charged: false,
-      limit: 0,
-      resetAt: reset,
-      retryAfterS: 31 * 24 * 3600,
-    });
-    await clock.set('2026-03-31T11:59:58.500Z');
-    expect(await chargeOne(credits, id)).toMatchObject({ retryAfterS: 2, resetAt: reset });
-    await clock.set('2026-03-31T11:59:59.999Z');
-    expect(await chargeOne(credits, id)).toMatchObject({ retryAfterS: 1, resetAt: reset });
-    await clock.set('2026-03-31T12:00:00Z');
-    expect(await chargeOne(credits, id)).toMatchObject({
-      retryAfterS: 30 * 24 * 3600,
-      resetAt: '2026-04-30T12:00:00+00:00',
-    });
-  });
+test('a refusal says the allowance, when the next one begins, and the whole seconds until then', async () => {
+  const clock = await createTestClock(sql, '2026-02-28T12:00:00.001Z');
+  const periodStart = new Date('2026-01-31T12:00:00Z');
+  const id = await createAccountAt(sql, clock.now(), { plan: 'plus', included: 0, periodStart });
+  for (const [at, resetAt, retryAfterS] of [
+    ['2026-02-28T12:00:00.001Z', '2026-03-31T12:00:00+00:00', 31 * 24 * 3600],
+    ['2026-03-31T11:59:58.500Z', '2026-03-31T12:00:00+00:00', 2],
+    ['2026-03-31T11:59:59.999Z', '2026-03-31T12:00:00+00:00', 1],
+    ['2026-03-31T12:00:00Z', '2026-04-30T12:00:00+00:00', 30 * 24 * 3600],
+  ] as const) {
+    await clock.set(at);
+    expect(await chargeOne(credits, id)).toEqual({ charged: false, limit: 0, resetAt, retryAfterS });
+  }
 });
 
 test('refusals until the end of a period name that end, however close it is', async () => {
@@ -84,10 +62,9 @@ test('refusals until the end of a period name that end, however close it is', as
       RETURNING to_jsonb(period_end) #>> '{}' AS end`;
     const answers = [await chargeOne(credits, accountId)];
     while (!answers.at(-1)!.charged) answers.push(await chargeOne(credits, accountId));
-    const others = answers
+    return answers
       .slice(0, -1)
       .filter(({ resetAt, retryAfterS }) => resetAt !== row!.end || retryAfterS !== 1);
-    return others;
   });
   expect((await Promise.all(resets)).flat()).toEqual([]);
 });
@@ -95,11 +72,8 @@ test('refusals until the end of a period name that end, however close it is', as
 describe('periods roll over by themselves', () => {
   test('the first charge after a boundary opens the next period with one credit used', async () => {
     const clock = await createTestClock(sql, '2026-01-31T10:00:00Z');
-    const id = await createAccountAt(sql, clock.now(), {
-      plan: 'plus',
-      included: 2,
-      periodStart: clock.now(),
-    });
+    const terms = { plan: 'plus', included: 2, periodStart: clock.now() } as const;
+    const id = await createAccountAt(sql, clock.now(), terms);
     expect(await chargeMany(credits, id, 3)).toEqual({ charged: 2, refused: 1, failed: 0 });
     await clock.set('2026-02-28T09:59:59.999Z');
     expect((await chargeOne(credits, id)).charged).toBe(false);

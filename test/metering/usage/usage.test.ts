@@ -1,24 +1,14 @@
-import { afterAll, afterEach, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { createAccountReader } from '../../../src/metering/accounts/reader.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { createKeyReader } from '../../../src/metering/usage/key-route.ts';
 import { createUsageHandler } from '../../../src/metering/usage/usage-route.ts';
 import type { UsageAnswer } from '../../../src/metering/usage/usage-schema.ts';
-import { createTestDatabase } from '../../support/database.ts';
 import { CALLER, runHandler } from '../../support/handler.ts';
-import {
-  createAccountAt,
-  createTestClock,
-  installTestClock,
-  releaseTestClock,
-} from '../accounts/account-at.ts';
+import { createAccountAt, createClockedDatabase, createTestClock } from '../accounts/account-at.ts';
 import { chargeMany } from '../credits/ledger.ts';
 
-const database = await createTestDatabase('usage');
-await installTestClock(database.url);
-const sql = database.sql;
-afterEach(() => releaseTestClock(sql));
-afterAll(() => database.drop());
+const sql = await createClockedDatabase('usage');
 
 async function usageAt(accountId: string, at: string): Promise<UsageAnswer['data']> {
   const handler = createUsageHandler({
@@ -98,7 +88,6 @@ test('after a boundary `used` is 0 before anything is charged, and the lapsed su
   });
   await createTestClock(sql, '2026-02-15T00:00:00Z');
   await chargeMany(createCredits(sql), id, 3);
-  await releaseTestClock(sql);
   expect(await usageAt(id, '2026-02-20T05:59:59.999Z')).toMatchObject({
     plan: 'plus',
     resetAt: '2026-02-20T06:00:00.000Z',
