@@ -94,7 +94,7 @@ test('a session ends with the sign-out, for a copy of its cookie too', async () 
 /** With these fields each form would change something. */
 const FIELDS = {
   ...{ name: 'forged', q: 'abaco', kind: 'search', list: '500002576', price: '1' },
-  ...{ present: 'x'.repeat(12), password: 'y'.repeat(12) },
+  ...{ present: 'x'.repeat(12), password: 'y'.repeat(12), overlap: '0' },
 };
 
 test('each form without its token, or with one of another visitor, is refused and does nothing', async () => {
@@ -226,6 +226,6 @@ test('the other name of this machine leads to the one that PUBLIC_URL has', asyn
 async function stateOf(accountId: string) {
   return service.sql`
     SELECT used, credits, (SELECT count(*) FROM account_events e WHERE e.account_id = a.id) AS events,
-      (SELECT array_agg(k.id || coalesce(k.revoked_at::text, '')) FROM api_keys k WHERE k.account_id = a.id) AS keys
+      (SELECT jsonb_agg(k ORDER BY k.id) FROM api_keys k WHERE k.account_id = a.id) AS keys
     FROM accounts a JOIN balances b ON b.account_id = a.id WHERE a.id = ${accountId}`;
 }

@@ -12,11 +12,11 @@ import { memberPages } from './full-account.ts';
 import { usedBy } from './service.ts';
 import { createMember, createVisitor, formTokenOf, newPerson } from './visitor.ts';
 
-const { service, browsing, stop } = await startBrowsedDashboard({ OAUTH_REGISTRATION: 'on' });
+const { service, dashboard, browsing, stop } = await startBrowsedDashboard({ OAUTH_REGISTRATION: 'on' });
 afterAll(() => stop());
-const { inBrowser, enter, inspect } = browsing;
+const { inBrowser, asMember, inspect } = browsing;
 
-const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
+const CLIPBOARD = ['clipboard-read', 'clipboard-write'];
 const figure = async (page: Page, name: string) =>
   Number((await page.textContent(`[data-figure=${name}]`))!.replace(/[^\d]/g, ''));
 
@@ -24,7 +24,7 @@ const statusOf = async (path: string, key: string) =>
   (await fetch(service.url + path, { headers: { Authorization: `Bearer ${key}` } })).status;
 
 test('sign up, create a key, use it, see the count and the plot move, revoke it, be refused', () =>
-  inBrowser({ permissions: ['clipboard-read', 'clipboard-write'] }, async (page) => {
+  inBrowser({ permissions: CLIPBOARD }, async (page) => {
     const person = newPerson('Oficina do Porto');
     await page.goto(dashboard());
     await page.click('text=Create an account');
@@ -87,9 +87,7 @@ test('sign up, create a key, use it, see the count and the plot move, revoke it,
   }));
 
 test('a file is read in the browser, its NIFs are screened for the price that was shown, and the result is a CSV', () =>
-  inBrowser({ acceptDownloads: true }, async (page) => {
-    await enter(page.context());
-    await page.goto(dashboard('/screen'));
+  asMember({ path: '/screen', acceptDownloads: true }, async (page) => {
     const rows = `Fornecedor;NIPC;Telefone\n"Padaria; Central";${nif(1)};+351 2\n"Talho 2";${nif(2)};\n`;
     await page.setInputFiles('#file', { name: 'a.csv', mimeType: 'text/csv', buffer: Buffer.from(rows) });
     await page.waitForFunction(`document.getElementById('list').value !== ''`);
@@ -115,8 +113,7 @@ test('a file is read in the browser, its NIFs are screened for the price that wa
   }));
 
 test('each question before what can not be undone has the focus on its title; Escape leaves it as its link does', () =>
-  inBrowser({}, async (page) => {
-    const { accountId } = await enter(page.context());
+  asMember({}, async (page, { accountId }) => {
     const { id } = await createKey(service.sql, accountId, 'web', 'test');
     await rotateKey(service.sql, id, 86_400, 'test');
     const asked: string[] = [];
@@ -138,31 +135,23 @@ test('each question before what can not be undone has the focus on its title; Es
   }));
 
 test('a second export within a minute is a page that says why and how long to wait, and leads to the export again', () =>
-  inBrowser({}, async (page) => {
-    await enter(page.context());
+  asMember({ path: '/settings' }, async (page) => {
+    const ask = () => page.click('text=Download the data of this account (JSON)');
+    const [download] = await Promise.all([page.waitForEvent('download'), ask()]);
+    expect(download.suggestedFilename()).toBe('account.json');
     for (const path of ['/settings', '/settings/delete']) {
       await page.goto(dashboard(path));
-      const ask = () => page.click('text=Download the data of this account (JSON)');
-      if (path === '/settings') {
-        const [download] = await Promise.all([page.waitForEvent('download'), ask()]);
-        expect(download.suggestedFilename()).toBe('account.json');
-      }
       await ask();
-      await page.waitForSelector(
-        'text=The data can be downloaded once a minute. Wait a minute, and try again.',
-      );
+      const refusal = 'The data can be downloaded once a minute. Wait a minute, and try again.';
+      await page.waitForSelector(`text=${refusal}`);
       expect(await page.getAttribute('a:text("Try again")', 'href')).toBe('/dashboard/settings/account.json');
     }
   }));
 
 test('a list that was sent after the session ended is in its field again after the sign-in', () =>
-  inBrowser({}, async (page) => {
-    const { email, password, accountId } = await enter(page.context());
-    await page.goto(dashboard('/screen'));
+  asMember({ path: '/screen' }, async (page, { email, password, userId }) => {
     await page.fill('#list', `${nif(1)} ${nif(2)}`);
-    await service.sql`
-      DELETE FROM dashboard_sessions
-      WHERE "userId" IN (SELECT user_id FROM dashboard_members WHERE account_id = ${accountId})`;
+    await service.sql`DELETE FROM dashboard_sessions WHERE "userId" = ${userId}`;
     await page.click('button:has-text("Read the list")');
     await page.waitForSelector('[data-keep]');
     await inspect(page);
@@ -224,9 +213,7 @@ test('a fault is at its field, which has the focus; a password can be shown', ()
   }));
 
 test('on paper there is no navigation and no button; forced colours leave the bars their own', () =>
-  inBrowser({}, async (page) => {
-    await enter(page.context());
-    await page.goto(dashboard());
+  asMember({}, async (page) => {
     await page.emulateMedia({ media: 'print' });
     expect(await page.locator('nav:visible, button:visible').count()).toBe(0);
     await page.emulateMedia({ media: 'screen', forcedColors: 'active' });
@@ -235,36 +222,25 @@ test('on paper there is no navigation and no button; forced colours leave the ba
   }));
 
 test("the reader's own time stands behind each time in UTC", () =>
-  inBrowser({ timezoneId: 'Asia/Tokyo', locale: 'pt-PT' }, async (page) => {
-    await enter(page.context());
-    await page.goto(dashboard('/settings/history'));
+  asMember({ path: '/settings/history', timezoneId: 'Asia/Tokyo', locale: 'pt-PT' }, async (page) =>
     expect(await page.textContent('td time, th time')).toMatch(
       /^\d+ \p{L}+ \d{4}, \d\d:\d\d \((\d+\/\d+, )?\d\d:\d\d hora local\)$/u,
-    );
-  }));
+    ),
+  ));
 
 test('buttons that show a password or copy a text have names of their own, which follow their state', () =>
-  inBrowser({ locale: 'pt-PT', permissions: ['clipboard-read', 'clipboard-write'] }, async (page) => {
-    await enter(page.context());
-    await page.goto(dashboard('/settings'));
-    const names = () =>
-      page.evaluate<string[]>(
-        "[...document.querySelectorAll('.password button')].map((button) => button.ariaLabel)",
-      );
-    expect(await names()).toEqual(['Mostrar: Palavra-passe atual', 'Mostrar: Nova palavra-passe']);
-    await page.click('.password button');
-    expect((await names())[0]).toBe('Ocultar: Palavra-passe atual');
+  asMember({ path: '/settings', locale: 'pt-PT', permissions: CLIPBOARD }, async (page) => {
+    const named = (name: string) => page.waitForSelector(`button[aria-label="${name}"]`);
+    await named('Mostrar: Nova palavra-passe');
+    await (await named('Mostrar: Palavra-passe atual')).click();
+    await named('Ocultar: Palavra-passe atual');
     await page.goto(dashboard('/credits'));
-    const copy = page.locator('[data-copy=account-id]');
-    expect(await copy.getAttribute('aria-label')).toBe('Copiar: Conta');
-    await copy.click();
-    await page.waitForSelector('[data-copy=account-id][aria-label="Copiado ✓"]');
+    await (await named('Copiar: Conta')).click();
+    await named('Copiado ✓');
   }));
 
 test('everything but the copy button works without scripts', () =>
-  inBrowser({ javaScriptEnabled: false }, async (page) => {
-    await enter(page.context());
-    await page.goto(dashboard('/keys'));
+  asMember({ path: '/keys', javaScriptEnabled: false }, async (page) => {
     await page.fill('#name', 'plain');
     await page.click('button:has-text("Create key")');
     expect(await page.textContent('#new-secret')).toMatch(/^svc_/);
@@ -283,8 +259,7 @@ for (const [device, viewport, colorScheme] of [
   ['phone', { width: 360, height: 740 }, 'dark'],
 ] as const) {
   test(`${device}, ${colorScheme}: axe finds nothing serious in an empty account and in answers`, () =>
-    inBrowser({ viewport, colorScheme }, async (page) => {
-      await enter(page.context());
+    asMember({ viewport, colorScheme }, async (page) => {
       for (const path of ['', '/keys', '/try', '/screen', '?days=2026-01']) await inspect(page, path);
       await page.goto(dashboard('/keys'));
       await page.fill('#name', 'a name that is rather long for a key, but that someone will choose');
@@ -362,9 +337,7 @@ test('a sign-in with a session leads to the overview', async () => {
 });
 
 test('three clicks send one form, and the button says that it waits', () =>
-  inBrowser({}, async (page) => {
-    const { accountId } = await enter(page.context());
-    await page.goto(dashboard('/keys'));
+  asMember({ path: '/keys' }, async (page, { accountId }) => {
     let sent = 0;
     page.on('request', (request) => {
       if (request.method() === 'POST') sent += 1;

@@ -51,6 +51,7 @@ const FAULTS = `(async () => {
 })()`;
 
 type Member = Awaited<ReturnType<typeof createMember>>;
+type BrowserOptions = Parameters<Browser['newContext']>[0];
 
 /** `startDashboardService` with a real browser for its pages. */
 export async function startBrowsedDashboard(env: Record<string, string> = {}) {
@@ -59,10 +60,7 @@ export async function startBrowsedDashboard(env: Record<string, string> = {}) {
   const dashboard = (path = '') => `${service.baseUrl}/dashboard${path}`;
 
   /** Runs in a new browser, and fails when a page breaks its Content-Security-Policy or throws. */
-  async function inBrowser(
-    options: Parameters<Browser['newContext']>[0],
-    visit: (page: Page) => Promise<void>,
-  ) {
+  async function inBrowser(options: BrowserOptions, visit: (page: Page) => Promise<void>) {
     const context = await browser.newContext({ locale: 'en-GB', ...options });
     try {
       const page = await context.newPage();
@@ -89,6 +87,17 @@ export async function startBrowsedDashboard(env: Record<string, string> = {}) {
     return member;
   }
 
+  /** `inBrowser` with the session of a new member, at a page of the dashboard. */
+  const asMember = (
+    { path = '', ...options }: BrowserOptions & { path?: string },
+    visit: (page: Page, member: Member) => Promise<void>,
+  ) =>
+    inBrowser(options, async (page) => {
+      const member = await enter(page.context());
+      await page.goto(dashboard(path));
+      await visit(page, member);
+    });
+
   /**
    * Opens all folded parts of a page, but no menu of the bar. Its faults: those of axe that are not minor, a page that is wider than its
    * window, elements that can't be reached by keyboard, a focus that
@@ -112,7 +121,7 @@ export async function startBrowsedDashboard(env: Record<string, string> = {}) {
     await browser.close();
     await service.stop();
   };
-  return { service, browsing: { inBrowser, enter, faultsOf, inspect }, stop };
+  return { service, dashboard, browsing: { inBrowser, asMember, enter, faultsOf, inspect }, stop };
 }
 
 /** With these variables pages have all of their parts. Nothing is sent. */

@@ -1,7 +1,10 @@
+import { join } from 'node:path';
 import { SMTPServer } from 'smtp-server';
 import type { CallKind } from '../../src/http/call-kind.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
+import { createCommandLine } from '../support/command.ts';
 import { storeCallCounts } from '../support/counts.ts';
+import { createFolder } from '../support/folder.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -40,6 +43,13 @@ export async function storeCalls(
       sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - ${daysAgo}::integer, ${keyId}, ${kind}, ${count})`,
     );
   }
+}
+
+/** Imports a CSV of companies as an operator does. */
+export async function importCompanies(service: TestService, text: string): Promise<void> {
+  const file = join(createFolder('companies'), 'companies.csv');
+  await Bun.write(file, text);
+  await createCommandLine(service.databaseUrl).json('companies', 'import', file);
 }
 
 export type MailServer = Awaited<ReturnType<typeof startMailServer>>;

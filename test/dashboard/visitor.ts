@@ -14,6 +14,8 @@ function readPage({ status, headers }: Response, text: string) {
   const parse = () => (parsed ??= parseHTML(text === '' ? '<html></html>' : text).document);
   const plain = ({ textContent }: { textContent: string | null }) => textContent!.replace(/\s+/g, ' ').trim();
   const all = (selector: string) => [...parse().querySelectorAll(selector)];
+  const attributesOf = (selector: string, name: string) =>
+    all(selector).map((element) => element.getAttribute(name));
   return {
     status,
     headers,
@@ -27,8 +29,14 @@ function readPage({ status, headers }: Response, text: string) {
     textsOf: (selector: string) => all(selector).map(plain),
     /** The same of the cells of each row. */
     cellsOf: (rows: string) => all(rows).map((row) => [...row.children].map(plain)),
+    /** An attribute of each element that it finds. */
+    attributesOf,
     /** The addresses of the links that it finds. */
-    linksOf: (selector: string) => all(selector).map((link) => link.getAttribute('href')),
+    linksOf: (selector: string) => attributesOf(selector, 'href'),
+    /** The value of the field that it finds; `null` if it finds none. */
+    valueOf: (selector: string) => attributesOf(selector, 'value')[0] ?? null,
+    /** How many elements it finds. */
+    countOf: (selector: string) => all(selector).length,
   };
 }
 

@@ -7,7 +7,7 @@ import { createCaller, createTestKey } from '../../support/service.ts';
 import { startBrowsedDashboard } from '../browser.ts';
 import { createMember, createVisitor } from '../visitor.ts';
 
-const { service, browsing, stop } = await startBrowsedDashboard();
+const { service, dashboard, browsing, stop } = await startBrowsedDashboard();
 afterAll(() => stop());
 
 const operationsOf = async () => {
@@ -112,25 +112,22 @@ test('shows the headers of answers, and what a list is of', async () => {
   expect(cells.filter((cell) => cell?.includes('Absent'))).toEqual([]);
 });
 
-for (const viewport of [
-  { width: 1280, height: 800 },
-  { width: 360, height: 740 },
-]) {
-  test(`at ${viewport.width} pixels it is accessible, and one choice of a language is for all examples`, () =>
-    browsing.inBrowser({ viewport, locale: 'pt-PT' }, async (page) => {
-      await browsing.enter(page.context());
+test.each([1280, 360])(
+  'at %d pixels it is accessible, and one choice of a language is for all examples',
+  (width) =>
+    browsing.asMember({ viewport: { width, height: 800 }, locale: 'pt-PT' }, async (page) => {
       await page.goto(`${service.baseUrl}/openapi`);
-      expect(await page.isVisible('.side a')).toBe(viewport.width === 1280);
+      expect(await page.isVisible('.side a')).toBe(width === 1280);
       // As it is before the choice, every-page.ts has axe look at it.
-      await page.goto(`${service.baseUrl}/dashboard/reference`);
+      await page.goto(dashboard('/reference'));
       expect(await page.locator('[data-sample=python]:visible').count()).toBe(0);
       await page.click('label:has-text("Python")');
       const count = (await operationsOf()).length;
       expect(await page.locator('[data-sample=python]:visible').count()).toBe(count);
       expect(await page.locator('[data-sample=curl]:visible').count()).toBe(0);
       await browsing.inspect(page);
-    }));
-}
+    }),
+);
 
 test.each(['/openapi', '/openapi/json', '/problems/not-found'])(
   'a network has 600 requests a minute for %s',

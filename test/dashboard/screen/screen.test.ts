@@ -1,14 +1,11 @@
 import { afterAll, expect, test } from 'bun:test';
-import { join } from 'node:path';
 import { type NifList, readNifList } from '../../../src/dashboard/screen/screen-list.ts';
 import { changeLimits } from '../../../src/metering/accounts/changes.ts';
 import { debtsFile, importBrackets } from '../../companies/debts/debts-support.ts';
 import { sendText } from '../../support/client.ts';
-import { createCommandLine } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
-import { createFolder } from '../../support/folder.ts';
 import { eventually, poll, until } from '../../support/until.ts';
-import { startDashboardService, usedBy } from '../service.ts';
+import { importCompanies, startDashboardService, usedBy } from '../service.ts';
 import { createMember, formTokenOf, type PageAnswer, type Visitor } from '../visitor.ts';
 
 const WRONG_CHECK_DIGIT = '500002577';
@@ -119,9 +116,7 @@ test('answers with the debtors first, charges each company once, and gives the s
   const database = { url: service.databaseUrl, sql: service.sql };
   const brackets = { [nif(3)]: [7500, 25_000], [nif(5)]: [1_000_000, null] } as const;
   await importBrackets(database, brackets);
-  const file = join(createFolder('screen'), 'companies.csv');
-  await Bun.write(file, csv(1, 5));
-  await createCommandLine(service.databaseUrl).json('companies', 'import', file);
+  await importCompanies(service, csv(1, 5));
   const { visitor, accountId } = await createMember(service);
   const list = `${WRONG_CHECK_DIGIT}\n${nif(1)};Um\n${nif(3)};Três\n${nif(5)}\nn/d\n${nif(3)}`;
   const page = await run(visitor, list, 3);
@@ -155,10 +150,11 @@ test('answers with the debtors first, charges each company once, and gives the s
 });
 
 test('names without a NIF are resolved for their price, and the clear ones stand behind their rows', async () => {
-  const file = join(createFolder('names'), 'companies.csv');
   const names = ['Padaria Aurora Lda', 'Talho Beirão Lda', 'Talho Beirão do Porto Lda'];
-  await Bun.write(file, `nif,legal_name\n${names.map((name, n) => `${nif(70 + n)},${name}`).join('\n')}\n`);
-  await createCommandLine(service.databaseUrl).json('companies', 'import', file);
+  await importCompanies(
+    service,
+    csv(70, 73, (n) => names[n - 70]!),
+  );
   const { visitor, accountId } = await createMember(service);
   const list = `${nif(1)}\nPadaria Aurora\nTalho Beiro\nInexistente Qualquer\nn/d`;
   const priced = await read(visitor, list);
