@@ -17,6 +17,7 @@ const used = (accountId: string) => usedBy(service, accountId);
 const listOf = (text: string) => readNifList(text) as NifList;
 const read = (visitor: Visitor, list: string) => visitor.submit('/dashboard/screen', { list });
 const rowsOf = ({ cellsOf }: PageAnswer, table: string) => cellsOf(`${table} tbody tr`);
+const pasted = ({ document }: PageAnswer) => document.querySelector('textarea')!.textContent;
 const fileOf = ({ linksOf }: PageAnswer) =>
   Buffer.from(linksOf('a[download]')[0]!.split(',')[1]!, 'base64').toString();
 /** The form of a list whose price was seen, to be sent without its page. */
@@ -26,14 +27,11 @@ async function formOf(visitor: Visitor, list: string, price: number) {
 const run = (visitor: Visitor, list: string, price: number) =>
   visitor.submit('/dashboard/screen', { list, price: String(price) });
 
+const grouped = (nif: string, separator: string) => nif.match(/.../g)!.join(separator);
 test.each([
   ['one on each line', `${nif(1)}\n${nif(2)}\r\n`, [nif(1), nif(2)]],
   ['separated by anything', `${nif(1)}, ${nif(2)};${nif(3)}\t${nif(4)}`, [nif(1), nif(2), nif(3), nif(4)]],
-  [
-    'in groups of three',
-    `${nif(1).replace(/(...)(?!$)/g, '$1 ')}\n${nif(2).replace(/(...)(?!$)/g, '$1.')}`,
-    [nif(1), nif(2)],
-  ],
+  ['in groups of three', `${grouped(nif(1), ' ')}\n${grouped(nif(2), '.')}`, [nif(1), nif(2)]],
   ['beside each other', `${nif(1)} ${nif(2)}`, [nif(1), nif(2)]],
   ['with the prefix of VAT', `PT${nif(1)}`, [nif(1)]],
   ['rows of a table', `Nome;NIPC;Total\n"A, Lda";${nif(1)};1.250,00\n"B 2";${nif(2)};12`, [nif(1), nif(2)]],
@@ -87,7 +85,7 @@ test('says what a list costs before it is charged, and what is left out', async 
   expect(page.textOf('[data-price]')).toEndWith('2 companies cost 2 credits.');
   expect(page.textOf('button[name=price]')).toBe('Screen 2 companies 2 credits');
   // What was pasted stays, to be mended.
-  expect(page.document.querySelector('textarea')!.textContent).toBe(`${nif(1)}\n${nif(2)}\n${again}`);
+  expect(pasted(page)).toBe(`${nif(1)}\n${nif(2)}\n${again}`);
   expect(await used(accountId)).toBe(0);
   await changeLimits(service.sql, accountId, { includedCredits: 1 }, 'test');
   expect((await read(visitor, `${nif(1)} ${nif(2)}`)).textOf('[data-price]')).toContain(
@@ -103,8 +101,7 @@ test('a list that was changed after its price was shown gets its new price, and 
 });
 
 test('before any list was imported, the answer says that it means nothing', async () => {
-  const { visitor } = await createMember(service);
-  const page = await run(visitor, nif(1), 1);
+  const page = await run((await createMember(service)).visitor, nif(1), 1);
   expect(page.textOf('#answer-title')).toBe('On a list of debtors: 0 of 1');
   expect(page.textsOf('.notice')).toEqual([
     'Tax debts. This list was never imported here. Not being on it says nothing.',
@@ -133,7 +130,7 @@ test('answers with the debtors first, charges each company once, and gives the s
   expect(page.textOf('main')).toContain('does not mean having no debts');
   // The file that the answer is from, so that it can be shown to be right later.
   const sha256 = new Bun.CryptoHasher('sha256').update(debtsFile(brackets)).digest('hex');
-  expect(page.document.querySelector('.hint code')!.getAttribute('title')).toBe(`SHA-256: ${sha256}`);
+  expect(page.attributesOf('.hint code', 'title')[0]).toBe(`SHA-256: ${sha256}`);
   expect(await used(accountId)).toBe(3);
   const [calls] = await service.sql`
     SELECT key_id, kind, calls FROM calls_by_day WHERE account_id = ${accountId}`;
@@ -163,7 +160,7 @@ test('names without a NIF are resolved for their price, and the clear ones stand
   // The credit of a name without a candidate comes back by the roll-up.
   await eventually(() => used(accountId), 2);
   expect(resolved.textOf('[data-resolved] .hint')).toStartWith('2 credits spent.');
-  const choices = resolved.document.querySelector('[name=choices]')!.getAttribute('value');
+  const choices = resolved.valueOf('[name=choices]');
   expect(choices).toBe(`2:${nif(70)}`);
   expect(resolved.textsOf('[data-line="3"] option').map((text) => text.split(' ')[0])).toEqual([
     ...['None', nif(71), nif(72)],
@@ -171,11 +168,9 @@ test('names without a NIF are resolved for their price, and the clear ones stand
   // The same names again cost nothing.
   const again = await visitor.submit('/dashboard/screen', { list, resolve: 'yes' });
   expect(again.textOf('[data-resolved] .hint')).toStartWith('No credit spent');
-  const taken = await visitor.submit('/dashboard/screen', {
-    list,
-    choices: `${choices} 3:${nif(72)} 99:${nif(1)}`,
-  });
-  expect(taken.document.querySelector('textarea')!.textContent).toBe(
+  const chosen = { list, choices: `${choices} 3:${nif(72)} 99:${nif(1)}` };
+  const taken = await visitor.submit('/dashboard/screen', chosen);
+  expect(pasted(taken)).toBe(
     `${nif(1)}\nPadaria Aurora → ${nif(70)}\nTalho Beiro → ${nif(72)}\nInexistente Qualquer\nn/d`,
   );
   expect(taken.textOf('[data-rows]')).toBe('5 rows: 3 companies, 2 without a NIF.');
@@ -185,11 +180,9 @@ test('names without a NIF are resolved for their price, and the clear ones stand
 test('with clear ones alone, a name that is not clear has no candidate and costs nothing', async () => {
   const { visitor, accountId } = await createMember(service);
   const list = 'Padaria Aurora\nTalho Beiro\nTalho Beir\u00e3o do Porto';
-  expect((await read(visitor, list)).document.querySelector('[name=clear][checked]')).toBeNull();
+  expect((await read(visitor, list)).countOf('[name=clear][checked]')).toBe(0);
   const page = await visitor.submit('/dashboard/screen', { list, resolve: 'yes', clear: 'yes' });
-  expect(page.document.querySelector('[name=choices]')!.getAttribute('value')).toBe(
-    `1:${nif(70)} 3:${nif(72)}`,
-  );
+  expect(page.valueOf('[name=choices]')).toBe(`1:${nif(70)} 3:${nif(72)}`);
   expect(rowsOf(page, '[data-resolved]')[1]).toEqual(['Talho Beiro', 'No clear one']);
   await eventually(() => used(accountId), 2);
 });
@@ -201,24 +194,22 @@ test.each([
   ['names that none has', { list: 'Inexistente Qualquer\nInexistente Outra', resolve: 'yes' }, 1],
 ])('the credits left beside the answer to %s are those of the next page', async (_, fields, cost) => {
   const { visitor } = await createMember(service);
-  const left = ({ document }: PageAnswer) =>
-    Number(/left: ([\d,]+)/.exec(document.querySelector('.lead')!.textContent!)![1]!.replace(',', ''));
-  const before = left(await visitor.get('/dashboard/screen'));
-  expect(left(await visitor.submit('/dashboard/screen', fields))).toBe(before - cost);
-  expect(left(await visitor.get('/dashboard/screen'))).toBe(before - cost);
+  const left = `Credits left: ${500 - cost}`;
+  expect((await visitor.submit('/dashboard/screen', fields)).textOf('.lead')).toContain(left);
+  expect((await visitor.get('/dashboard/screen')).textOf('.lead')).toContain(left);
 });
 
 test('every name of a list of over a hundred is sought, though none is found, and the button says how many are left', async () => {
   const { visitor } = await createMember(service);
   // Names with a word each that no company has.
   const word = (n: number) => `${String.fromCharCode(...[n / 26, n % 26].map((part) => 97 + part))}qzx`;
-  const list = [...Array.from({ length: 205 }, (_, n) => `Xyzzy ${word(n)}`), 'Padaria Aurora'].join('\n');
+  const list = `${rows(205, (n) => `Xyzzy ${word(n)}`)}\nPadaria Aurora`;
   let page = await read(visitor, list);
-  expect(page.document.querySelector('button[name=price]')).toBeNull();
+  expect(page.countOf('button[name=price]')).toBe(0);
   const sought: string[] = [];
-  while (page.document.querySelector('[name=resolve]') !== null && sought.length < 5) {
+  while (page.countOf('[name=resolve]') > 0 && sought.length < 5) {
     sought.push(page.textOf('[name=resolve]')!);
-    const tried = page.document.querySelector('[name=tried]')?.getAttribute('value') ?? '';
+    const tried = page.valueOf('[name=tried]') ?? '';
     page = await visitor.submit('/dashboard/screen', { list, resolve: 'yes', tried });
   }
   expect(sought).toEqual([
@@ -226,28 +217,24 @@ test('every name of a list of over a hundred is sought, though none is found, an
     'Find 100 of 106 names. Credits: 1 to 100',
     'Find 6 names: 1 to 6 credits',
   ]);
-  expect(page.document.querySelector('[name=choices]')!.getAttribute('value')).toBe(`206:${nif(70)}`);
-  const tried = page.document.querySelector('[name=tried]')!.getAttribute('value')!;
+  expect(page.valueOf('[name=choices]')).toBe(`206:${nif(70)}`);
+  const tried = page.valueOf('[name=tried]');
   // Of another list no name was sought.
   const other = await visitor.submit('/dashboard/screen', { list: `Outra\n${list}`, tried });
   expect(other.textOf('[name=resolve]')).toBe('Find 100 of 207 names. Credits: 1 to 100');
   // Beside a choice nothing is screened before the list with the chosen NIFs was read.
-  expect(page.document.querySelector('button[name=price]')).toBeNull();
+  expect(page.countOf('button[name=price]')).toBe(0);
 });
 
 test('a row with a wrong number and a name is resolved by its name, and the file has it as it was pasted', async () => {
   const { visitor } = await createMember(service);
   const list = `${WRONG_CHECK_DIGIT};Padaria Aurora\n5,00003E+08;Talho Beirão Lda\n50000257;"Padaria Aurora Lda"`;
   const resolved = await visitor.submit('/dashboard/screen', { list, resolve: 'yes' });
-  const choices = resolved.document.querySelector('[name=choices]')!.getAttribute('value')!;
+  const choices = resolved.valueOf('[name=choices]');
   expect(choices).toBe(`1:${nif(70)} 2:${nif(71)} 3:${nif(70)}`);
   const taken = await visitor.submit('/dashboard/screen', { list, choices });
   expect(taken.textOf('[data-rows]')).toBe('3 rows: 2 companies, 1 repeated.');
-  const screened = await run(
-    visitor,
-    taken.document.querySelector('textarea')!.textContent!.replaceAll('&quot;', '"'),
-    2,
-  );
+  const screened = await run(visitor, pasted(taken)!.replaceAll('&quot;', '"'), 2);
   const lines = fileOf(screened).split('\r\n').slice(1, 4);
   expect(lines.map((line) => /^\d,"(?:[^"]|"")*"/.exec(line)![0])).toEqual(
     list.split('\n').map((row, index) => `${index + 1},"${row.replaceAll('"', '""')}"`),
@@ -265,17 +252,17 @@ test('with credits for some, the others are named and not charged; with none it 
   expect(none.textOf('textarea')).toBe(nif(4));
   expect(await used(accountId)).toBe(2);
   await changeLimits(service.sql, accountId, { includedCredits: 3 }, 'test');
-  const rest = page.document.querySelector('#rest [name=list]')!.getAttribute('value')!;
+  const rest = page.valueOf('#rest [name=list]')!;
   expect((await run(visitor, rest, 1)).textOf('#answer-title')).toBe('Numa lista de devedores: 1 de 1');
   expect(await used(accountId)).toBe(3);
 });
 
+const rows = (count: number, row: (n: number) => string) =>
+  Array.from({ length: count }, (_, n) => row(n)).join('\n');
+
 test.each([
   ['n/d; 12', 'No NIF found'],
-  [
-    Array.from({ length: 1001 }, (_, n) => nif(n)).join('\n'),
-    'It has 1,001 NIFs, and one list 1,000 at most',
-  ],
+  [rows(1001, nif), 'It has 1,001 NIFs, and one list 1,000 at most'],
   ['a\n'.repeat(2001), 'It has 2,001 rows, and one list 2,000 at most'],
   [`${nif(1)} `.repeat(15_000), 'It has 15,000 rows, and one list 2,000 at most'],
   [`${nif(1)}${'\n'.repeat(3000)}${nif(2)}`, 'It has 3,001 rows, and one list 2,000 at most'],
@@ -286,8 +273,7 @@ test.each([
     const page = await run(visitor, list, 1);
     expect([page.status, page.textOf('[role=alert]')]).toEqual([422, expect.stringContaining(fault)]);
     expect(page.textOf('[role=alert]')).toEndWith('Nothing was charged.');
-    const field = page.document.querySelector('textarea')!;
-    expect(field.getAttribute('aria-describedby')).toContain('list-fault');
+    expect(page.attributesOf('textarea', 'aria-describedby')[0]).toContain('list-fault');
     expect(await used(accountId)).toBe(0);
   },
 );
@@ -298,16 +284,15 @@ test('a table of a thousand rows is read, and a larger form is refused without a
   expect(long.textOf('[data-rows]')).toBe(
     '1,999 rows: 1 company, 666 repeated, 666 not valid, 666 without a NIF.',
   );
-  const table = (rows: number) =>
-    Array.from({ length: rows }, (_, n) => `Fornecedor ${'x'.repeat(80)};${nif(n)}`);
-  expect((await read(visitor, table(1000).join('\n'))).textOf('[data-price]')).toContain(
-    '1,000 companies cost 1,000 credits.',
-  );
-  const refused = await read(visitor, table(1900).join('\n'));
-  expect([refused.status, refused.textOf('.lead')]).toEqual([
-    413,
-    expect.stringMatching(/^The form is larger than 192 KiB\. .*Nothing was done or charged/),
-  ]);
+  const table = (count: number) =>
+    read(
+      visitor,
+      rows(count, (n) => `Fornecedor ${'x'.repeat(80)};${nif(n)}`),
+    );
+  expect((await table(1000)).textOf('[data-price]')).toContain('1,000 companies cost 1,000 credits.');
+  const refused = await table(1900);
+  expect(refused.status).toBe(413);
+  expect(refused.textOf('.lead')).toMatch(/^The form is larger than 192 KiB\. .*Nothing was done or charged/);
 });
 
 test('a paid list is free for ten minutes: a reload, a second click, the same list again, for another member, too', async () => {
@@ -323,7 +308,7 @@ test('a paid list is free for ten minutes: a reload, a second click, the same li
     /^No credit spent: this list was charged before\. Until \d+ \w+ \d{4}, \d\d:\d\d \(UTC\), a reload or the same list costs nothing/,
   );
   expect(await used(accountId)).toBe(2);
-  expect(again.document.querySelector('[data-forget-form]')).toBeNull();
+  expect(again.countOf('[data-forget-form]')).toBe(0);
 });
 
 test('a reload after the free time shows the price again, and is not charged', async () => {
@@ -376,62 +361,49 @@ test('a reload that is refused leaves the list paid: a later one is still free, 
 });
 
 test('a session that ended, and a form that is out of date, keep the list, and charge nothing', async () => {
-  const { visitor, accountId } = await createMember(service);
+  const { visitor, accountId, userId } = await createMember(service);
   const list = [1, 2, 3].map(nif).join('\n');
   const expired = await visitor.post('/dashboard/screen', { form_token: 'x', list, price: '3' });
   expect([expired.status, expired.textOf('#retry textarea')]).toEqual([403, list.replaceAll('\n', ' ')]);
   // With a new token, and without the price, which is asked again.
-  const names = [...expired.document.querySelectorAll('#retry [name]')].map((field) =>
-    field.getAttribute('name'),
+  expect(expired.attributesOf('#retry [name]', 'name')).toEqual(['form_token', 'list']);
+  const evil = { Origin: 'https://evil.example' };
+  expect((await visitor.post('/dashboard/screen', { form_token: 'x', list }, evil)).countOf('#retry')).toBe(
+    0,
   );
-  expect(names).toEqual(['form_token', 'list']);
-  expect(
-    (
-      await visitor.post('/dashboard/screen', { form_token: 'x', list }, { Origin: 'https://evil.example' })
-    ).document.querySelector('#retry'),
-  ).toBeNull();
-  await service.sql`DELETE FROM dashboard_sessions WHERE "userId" IN (SELECT user_id FROM dashboard_members WHERE account_id = ${accountId})`;
+  await service.sql`DELETE FROM dashboard_sessions WHERE "userId" = ${userId}`;
   const signedOut = await visitor.post('/dashboard/screen', { form_token: 'x', list, price: '3' });
   expect([signedOut.status, signedOut.textOf('[data-keep]')]).toEqual([403, list.replaceAll('\n', ' ')]);
   // A long list wants a live session.
   const long = await visitor.post('/dashboard/screen', { form_token: 'x', list: 'x'.repeat(33_000) });
-  expect([long.status, long.textOf('h1'), long.textOf('[data-keep]')]).toEqual([
-    403,
-    'You were signed out',
-    null,
-  ]);
+  expect([long.status, long.textOf('h1')]).toEqual([403, 'You were signed out']);
+  expect(long.countOf('[data-keep]')).toBe(0);
   expect(await used(accountId)).toBe(0);
 });
 
 test('of 40 lists of one browser whose senders wait, two are kept, and another browser’s still is', async () => {
-  const port = Number(new URL(service.baseUrl).port);
-  const sender = (cookie: string, body: string, bytes: number) =>
+  const sender = ({ cookies }: Visitor, body: string, bytes: number) =>
     sendText(
       service.baseUrl,
-      `POST /dashboard/screen HTTP/1.1\r\nHost: localhost:${port}\r\nCookie: ${cookie}\r\nConnection: close\r\n` +
+      `POST /dashboard/screen HTTP/1.1\r\nHost: ${new URL(service.baseUrl).host}\r\nConnection: close\r\n` +
+        `Cookie: dashboard.browser=${cookies.get('dashboard.browser')}\r\n` +
         `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${bytes}\r\n\r\n${body}`,
     );
   const [{ visitor }, { visitor: other }] = [await createMember(service), await createMember(service)];
-  const browserOf = ({ cookies }: Visitor) => `dashboard.browser=${cookies.get('dashboard.browser')}`;
-  const waiting = await Promise.all(
-    Array.from({ length: 40 }, () => sender(browserOf(visitor), 'list=kept', 20)),
-  );
+  const waiting = await Promise.all(Array.from({ length: 40 }, () => sender(visitor, 'list=kept', 20)));
   const answers: string[] = [];
   for (const { closed } of waiting) void closed.then((answer) => answers.push(answer));
   await until('the answers of the others', async () => answers.length === 38);
   expect(
     answers.filter((answer) => answer.includes('403 Forbidden') && !answer.includes('data-keep')),
   ).toHaveLength(38);
-  const kept = await sender(browserOf(other), 'list=mine', 9);
+  const kept = await sender(other, 'list=mine', 9);
   expect(await kept.closed).toContain('data-keep>mine<');
   for (const { socket } of waiting) socket.destroy();
 });
 
-test('what a member pastes comes back as text, and nothing of it is stored', async () => {
+test('nothing of what a member pastes is stored', async () => {
   const { visitor } = await createMember(service);
-  const page = await read(visitor, '</textarea><script>alert(1)</script>');
-  expect(page.document.querySelectorAll('script:not([src])')).toHaveLength(0);
-  expect(page.text).toContain('>&lt;/textarea&gt;&lt;script&gt;alert(1)&lt;/script&gt;</textarea>');
   await run(visitor, nif(4711), 1);
   const tables = await service.sql<{ name: string }[]>`
     SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`;
