@@ -24,30 +24,28 @@ test('long lists have pages of 100 rows, and a link to the rest', async () => {
     SELECT ${accountId}, 'credits', 'test', 1, n, 'grant ' || n FROM generate_series(1, 250) AS n`;
   await service.sql`UPDATE balances SET credits = 250 WHERE account_id = ${accountId}`;
   const look = async (path: string) => {
-    const page = await visitor.get(`/dashboard${path}`);
+    const page = await visitor.get(path);
     const notes = page.textsOf('.list tbody td:last-child');
-    return {
-      count: notes.length,
-      first: notes[0],
-      last: notes.at(-1),
-      links: page.linksOf('main .contents a'),
-    };
+    return { shown: [notes.length, notes[0], notes.at(-1)], links: page.linksOf('main .contents a') };
   };
-  for (const path of ['/credits', '/settings/history']) {
-    const note = (n: number) => (path === '/credits' ? `grant ${n}` : `+1 · grant ${n}`);
+  for (const [path, sign] of [
+    ['/dashboard/credits', ''],
+    ['/dashboard/settings/history', '+1 · '],
+  ] as const) {
+    const note = (n: number) => `${sign}grant ${n}`;
     const one = await look(path);
-    expect(one).toMatchObject({ count: 100, first: note(250), last: note(151) });
-    const [older, ...none] = one.links;
-    expect([older, none]).toEqual([expect.stringMatching(/\?before=\d+$/), []]);
-    const two = await look(older!.slice('/dashboard'.length));
-    expect(two).toMatchObject({ count: 100, first: note(150), last: note(51) });
-    const [latest, oldest] = two.links.map((link) => link!.slice('/dashboard'.length));
+    expect(one).toEqual({
+      shown: [100, note(250), note(151)],
+      links: [expect.stringMatching(/\?before=\d+$/)],
+    });
+    const two = await look(one.links[0]!);
+    expect(two.shown).toEqual([100, note(150), note(51)]);
+    const [latest, oldest] = two.links;
     const three = await look(oldest!);
-    expect([three.first, three.links.length]).toEqual([note(50), 1]);
+    expect([three.shown[1], three.links.length]).toEqual([note(50), 1]);
     expect(await look(latest!)).toEqual(one);
-    expect((await look(`${path}?before=x`)).first).toBe(note(250));
-    const behind = await look(`${path}?before=1`);
-    expect([behind.count, behind.links]).toEqual([0, [`/dashboard${path}?`]]);
+    expect(await look(`${path}?before=x`)).toEqual(one);
+    expect(await look(`${path}?before=1`)).toEqual({ shown: [0, undefined, undefined], links: [`${path}?`] });
   }
   expect((await visitor.get('/dashboard/credits?before=1')).text).not.toContain('No purchased credits yet');
 });
@@ -62,15 +60,6 @@ test('a zero byte in an address or a form is a fault of no page', async () => {
   expect((await visitor.get('/dashboard/keys/%00')).status).toBe(404);
   const form = { form_token: await formTokenOf(visitor, '/dashboard/settings'), email: '\0' };
   expect((await visitor.post('/dashboard/settings/members/withdraw', form)).status).toBe(303);
-});
-
-test('nothing from an address gets into a page', async () => {
-  const { visitor } = await createMember(service);
-  const hostile = '<script>alert(1)</script>';
-  for (const path of [`?done=${hostile}&by=${hostile}`, `/keys/${hostile}/revoke`, `/${hostile}`]) {
-    const { text } = await visitor.get(`/dashboard${encodeURI(path)}`);
-    expect(text).not.toContain('alert(1)');
-  }
 });
 
 test('a name of what every object has is no notice, nor is the notice of another page', async () => {
@@ -193,13 +182,9 @@ test('no text has a plural beside a number of one, whichever of its values it is
   };
   const texts = withOne([MESSAGES.en, MESSAGES.pt]);
   expect(texts.length).toBeGreaterThan(100);
-  expect(
-    texts.filter((text) =>
-      /(?<!\d)1 (\w+ )?(credits|créditos|keys|chaves|requests|pedidos|companies|empresas)\b|restam 1/i.test(
-        text,
-      ),
-    ),
-  ).toEqual([]);
+  const plural =
+    /(?<!\d)1 (\w+ )?(credits|créditos|keys|chaves|requests|pedidos|companies|empresas)\b|restam 1/i;
+  expect(texts.filter((text) => plural.test(text))).toEqual([]);
 });
 
 test('in Portuguese a key is feminine, and a secret and an invitation are masculine', async () => {

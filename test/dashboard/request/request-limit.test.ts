@@ -110,22 +110,16 @@ describe('the buckets', () => {
 
 test('a member who asks for too many pages is told to wait; other members and the API bucket are not touched', async () => {
   const [{ visitor }, { visitor: other }] = [await createMember(service), await createMember(service)];
-  let answer = await visitor.get('/dashboard/settings/name');
-  for (let count = 0; count < 200 && answer.status === 200; count += 1) {
-    answer = await visitor.get('/dashboard/settings/name');
-  }
-  expect([answer.status, answer.textOf('h1'), answer.headers.get('retry-after')]).toEqual([
-    429,
-    'Too many requests',
-    '5',
-  ]);
+  const ask = () => visitor.get('/dashboard/settings/name');
+  let answer = await ask();
+  for (let count = 0; count < 200 && answer.status === 200; count += 1) answer = await ask();
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '5']);
+  expect(answer.textOf('h1')).toBe('Too many requests');
   const form = await visitor.post('/dashboard/keys', { name: 'x' });
   expect([form.status, form.headers.get('cache-control')]).toEqual([429, 'private, no-store']);
   // The form was not read, so the page can't hold it.
-  expect([form.document.querySelector('form'), form.textOf('main')]).toEqual([
-    null,
-    expect.stringContaining('Reload this page to send the form again.'),
-  ]);
+  expect(form.countOf('form')).toBe(0);
+  expect(form.textOf('main')).toContain('Reload this page to send the form again.');
   expect((await other.get('/dashboard')).status).toBe(200);
   const { body } = await call(service.url, '/usage', { key: await makeKey(other) });
   expect(body.data.rateLimit.remaining).toBe(19);
@@ -141,24 +135,23 @@ test('more people sign up at once than the dashboard has connections, and all ge
 });
 
 test('a form that waits for its account’s lock gives up soon, says so, and is no error of the service', async () => {
-  const [visitor, other] = [createVisitor(service.baseUrl), createVisitor(service.baseUrl)];
-  const { accountId } = await signUp(visitor);
-  await signUp(other);
+  const [{ visitor, accountId }, { visitor: other }] = [
+    await createMember(service),
+    await createMember(service),
+  ];
   const form_token = await formTokenOf(visitor, '/dashboard/keys');
   await service.sql.begin(async (sql) => {
     await sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR UPDATE`;
     const forms = Array.from({ length: 8 }, () => visitor.post('/dashboard/keys', { name: 'x', form_token }));
     const pages = await Promise.all([other.get('/dashboard'), ...forms]);
     expect(pages.map(({ status }) => status)).toEqual([200, ...forms.map(() => 503)]);
-    expect([pages[1]!.textOf('h1'), pages[1]!.headers.get('retry-after')]).toEqual([
-      'The dashboard is busy',
-      '1',
-    ]);
+    const busy = pages[1]!;
+    expect([busy.textOf('h1'), busy.headers.get('retry-after')]).toEqual(['The dashboard is busy', '1']);
     // As the table of states has it, with the form to send again.
-    expect(pages[1]!.textOf('.lead')).toBe(
+    expect(busy.textOf('.lead')).toBe(
       'The service is overloaded at the moment. Nothing was charged. Try again in a moment.',
     );
-    expect(pages[1]!.document.querySelector('#retry [name=name]')!.getAttribute('value')).toBe('x');
+    expect(busy.valueOf('#retry [name=name]')).toBe('x');
   });
   expect(errors()).toEqual([]);
   expect((await visitor.submit('/dashboard/keys', { name: 'x' })).status).toBe(200);
@@ -196,11 +189,8 @@ test('the first visitors, who come together, share the bounds of one dashboard',
   await dashboard.close();
 });
 
-const HEAD = [
-  'POST /dashboard/sign-in HTTP/1.1',
-  'Host: localhost',
-  'Content-Type: application/x-www-form-urlencoded',
-].join('\r\n');
+const HEAD =
+  'POST /dashboard/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded';
 
 const CHUNKED = 'Transfer-Encoding: chunked\r\n\r\n';
 

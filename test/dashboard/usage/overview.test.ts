@@ -27,7 +27,7 @@ async function shown(visitor: Visitor) {
     credits: figure(page, 'credits'),
     keys: figure(page, 'keys'),
     plotted: figure(page, 'plotted'),
-    resetAt: page.document.querySelector('time[datetime*=T]')!.getAttribute('datetime'),
+    resetAt: page.attributesOf('time[datetime*=T]', 'datetime')[0],
     text: page.textOf('main')!,
   };
 }
@@ -88,10 +88,11 @@ test('plot, table and CSV hold the same numbers: 90 days, each kind of calls apa
     [day(89), '7', '0', '3', '0', '10'],
     ['Total', '10', '6', '43', '500', '559'],
   ]);
-  expect(barsOf(byKind)).toEqual([
-    '10, Searches: 7, Lookups: 3',
-    '548, Searches: 2, Searches by words: 6, Lookups: 40, Debt checks: 500',
-    '1, Searches: 1',
+  // Without their days: each day's total first.
+  expect(byKind.textsOf('.plot title').map((title) => title.replace(/^[^:]+: /, ''))).toEqual([
+    '10 Searches: 7 Lookups: 3',
+    '548 Searches: 2 Searches by words: 6 Lookups: 40 Debt checks: 500',
+    '1 Searches: 1',
   ]);
 });
 
@@ -142,17 +143,14 @@ test('the page with a full plot of 90 days stays under 60 kB, with all that it l
   };
   const page = await load('/dashboard');
   expect(page.headers.get('content-encoding')).toBe('gzip');
-  const { document } = await visitor.get('/dashboard');
-  const files = [...document.querySelectorAll('link[href], script[src]')];
-  const addresses = files.map((file) => file.getAttribute('href') ?? file.getAttribute('src')!);
+  const { linksOf, attributesOf } = await visitor.get('/dashboard');
+  const addresses = [...linksOf('link[href]'), ...attributesOf('script[src]', 'src')];
   expect(addresses.length).toBe(4);
   let total = page.bytes;
   for (const address of addresses) {
-    const asset = await load(address);
-    expect([address, asset.headers.get('content-encoding')]).toEqual([
-      address,
-      address.includes('woff2') ? null : 'gzip',
-    ]);
+    const asset = await load(address!);
+    const encoding = address!.includes('woff2') ? null : 'gzip';
+    expect([address, asset.headers.get('content-encoding')]).toEqual([address, encoding]);
     expect(asset.headers.get('cache-control')).toContain('immutable');
     total += asset.bytes;
   }
@@ -168,18 +166,7 @@ function tableOf({ document }: PageAnswer): string[][] {
   );
 }
 
-/** The titles of the plot's bars, without their days: the day's total first. */
-function barsOf({ document }: PageAnswer): string[] {
-  return [...document.querySelectorAll('.plot title')].map((title) =>
-    title.textContent!.replace(/^[^:]+: /, '').replaceAll('\n', ', '),
-  );
-}
-
 const LAST_MONTH = daysOfMonth(monthBefore(day(0), 1));
-
-/** The links to past months. */
-const months = ({ linksOf }: PageAnswer) =>
-  linksOf('.days li a').filter((address) => /days=\d{4}-/.test(address!));
 
 test('the month of a day is whole, over the ends of years and in February', () => {
   expect(daysOfMonth('2026-11')).toEqual({ from: '2026-11-01', to: '2026-11-30' });
@@ -189,19 +176,15 @@ test('the month of a day is whole, over the ends of years and in February', () =
 
 test('a range that is none is 90 days', () => {
   const range = (query: string) => rangeOf(new URL(`http://x/?${query}`));
-  expect(['days=7', 'days=30', 'days=period', 'days=2026-11'].map(range)).toEqual([
-    7,
-    30,
-    'period',
-    '2026-11',
-  ]);
+  for (const days of [7, 30, 'period', '2026-11'] as const) expect(range(`days=${days}`)).toBe(days);
   for (const query of ['', 'days=', 'days=8', 'days=2026-13', 'days=2026-00', 'days=1026-01', "days='"])
     expect(range(query)).toBe(90);
 });
 
 test('last month is one link away, with its calls and a CSV of the same days', async () => {
   const { visitor, accountId } = await createMember(service);
-  expect(months(await visitor.get('/dashboard'))).toEqual([]);
+  const PAST = '.days li a[href*="days=2"]';
+  expect((await visitor.get('/dashboard')).linksOf(PAST)).toEqual([]);
   const { from, to } = LAST_MONTH;
   for (const [on, calls] of [
     [daysOfMonth(monthBefore(day(0), 2)).to, 3],
@@ -214,20 +197,17 @@ test('last month is one link away, with its calls and a CSV of the same days', a
   const overview = await visitor.get('/dashboard');
   expect(overview.textOf('.days summary')).toBe('Days shown: 90 days');
   const month = (ago: number) => `/dashboard?days=${monthBefore(day(0), ago)}#calls`;
-  expect(months(overview)).toEqual([month(1), month(2)]);
-  const before = month(1);
-  const page = await visitor.get(before);
+  expect(overview.linksOf(PAST)).toEqual([month(1), month(2)]);
+  const page = await visitor.get(month(1));
   expect([page.status, page.textOf('[data-figure=plotted]')]).toEqual([200, '47 credits']);
   const name = new Date(from).toLocaleString('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' });
-  expect([page.textOf('.days summary'), page.textOf('.days a[aria-current]')]).toEqual([
-    `Days shown: ${name}`,
-    name,
-  ]);
+  expect(page.textOf('.days summary')).toBe(`Days shown: ${name}`);
+  expect(page.textOf('.days a[aria-current]')).toBe(name);
   const lines = (await visitor.get(page.linksOf('#calls .under > a')[0]!)).text.split('\r\n').slice(1, -1);
   expect(lines.map((line) => line.split(',')[0])).toEqual([`"${from}"`, `"${to}"`]);
   // The other language keeps the days.
   expect(page.linksOf('[hreflang=pt]')).toEqual([`?lang=pt&days=${monthBefore(day(0), 1)}`]);
-  const portuguese = await visitor.get(before, { 'Accept-Language': 'pt' });
+  const portuguese = await visitor.get(month(1), { 'Accept-Language': 'pt' });
   expect(portuguese.textOf('#calls .lead')).toMatch(/^47 créditos · de 1 .+ a \d+ .+, dias em UTC$/);
   const none = await visitor.get('/dashboard?days=2020-01');
   expect([none.status, none.textOf('.empty')]).toEqual([200, 'Nothing on these days']);
@@ -266,9 +246,7 @@ test('calls and errors of a key in 30 days are summed by outcome, each once, lis
       /: 1,512 Answered \(200\): 300 Too many requests in a minute \(429\): 3 No credits left \(429\): 4 Limits of a key \(403, 429\): 5 Not valid/,
     ),
   ]);
-  expect(
-    [...page.document.querySelectorAll('#use tbody time')].map((time) => time.getAttribute('datetime')),
-  ).toEqual([today, first]);
+  expect(page.attributesOf('#use tbody time', 'datetime')).toEqual([today, first]);
   expect(page.cellsOf('#use tbody tr').map(([, ...counts]) => counts)).toEqual([
     ['300', '3', '4', '5', '1,200', '0', '1,512'],
     ['0', '0', '0', '0', '0', '2', '2'],
@@ -289,11 +267,12 @@ describe('the time that a download waits for its reader', () => {
   });
   afterEach(() => clock.restore());
 
-  /** Seconds until a reader that takes so many KiB a second is cut off; at most 400. */
-  function lifeOf(kibPerSecond: number, isWanted: () => boolean): number {
-    const pace = createPace(isWanted);
+  const alone = () => createPace(() => false);
+
+  /** Seconds until a reader that takes so many KiB a second is cut off, at most so many. */
+  function lifeOf(kibPerSecond: number, pace: ReturnType<typeof createPace>, most = 400): number {
     let seconds = 0;
-    for (; seconds < 400 && pace.leftMs() > 0; seconds += 1) {
+    for (; seconds < most && pace.leftMs() > 0; seconds += 1) {
       clock.pass(SECOND);
       pace.took(kibPerSecond * KIB, SECOND);
     }
@@ -301,15 +280,15 @@ describe('the time that a download waits for its reader', () => {
   }
 
   test('a reader that stops is cut off after 10 s', () => {
-    expect(lifeOf(0, () => false)).toBe(10);
+    expect(lifeOf(0, alone())).toBe(10);
   });
 
   test.each([64, 128, 240])('a reader of %d KiB a second, below the floor, is cut off', (speed) => {
-    expect(lifeOf(speed, () => false)).toBeLessThan(300);
+    expect(lifeOf(speed, alone())).toBeLessThan(300);
   });
 
   test.each([256, 1000, 1_000_000])('a reader of %d KiB a second has five minutes, and no more', (speed) => {
-    expect(Math.abs(lifeOf(speed, () => false) - (5 * MINUTE) / SECOND)).toBeLessThanOrEqual(1);
+    expect(Math.abs(lifeOf(speed, alone()) - (5 * MINUTE) / SECOND)).toBeLessThanOrEqual(1);
   });
 
   test.each([0, 64, 256, 512, 640])(
@@ -317,21 +296,18 @@ describe('the time that a download waits for its reader', () => {
     (speed) => {
       let isWanted = false;
       const pace = createPace(() => isWanted);
-      for (let seconds = 0; seconds < 10 && speed >= 256; seconds += 1) {
-        clock.pass(SECOND);
-        pace.took(speed * KIB, SECOND);
-      }
+      if (speed >= 256) lifeOf(speed, pace, 10);
       isWanted = true;
-      let seconds = 0;
-      for (; pace.leftMs() > 0; seconds += 1) {
-        clock.pass(SECOND);
-        pace.took(speed * KIB, SECOND);
-      }
-      expect(seconds).toBeLessThanOrEqual(15);
+      expect(lifeOf(speed, pace)).toBeLessThanOrEqual(15);
     },
   );
 
   test('a fast reader keeps a place that another account wants', () => {
-    expect(lifeOf(1024, () => true)).toBeGreaterThanOrEqual((5 * MINUTE) / SECOND);
+    expect(
+      lifeOf(
+        1024,
+        createPace(() => true),
+      ),
+    ).toBeGreaterThanOrEqual((5 * MINUTE) / SECOND);
   });
 });
