@@ -25,6 +25,8 @@ const database = await createTestDatabase('account_data');
 const sql = database.sql;
 afterAll(() => database.drop());
 
+const GRANT = { credits: 100, note: 'thank you', reference: 'invoice-17' };
+
 /** An account with everything that can be stored of one: a member, their session, a mail, an invitation, keys, calls, a refresh. */
 async function createFullAccount() {
   const { id } = await createAccount(sql, { name: 'Padaria Central', plan: 'free' }, 'cli:rui');
@@ -46,7 +48,7 @@ async function createFullAccount() {
   const pending = await invite(sql, { accountId: id, email: `eva-${email}` }, 'cli:rui');
   const key = await createKey(sql, id, 'Ana’s laptop', `dashboard:${userId}`);
   const rotated = await rotateKey(sql, key.id, 3600, `dashboard:${userId}`);
-  await grantCredits(sql, id, { credits: 100, note: 'thank you', reference: 'invoice-17' }, 'cli:rui');
+  await grantCredits(sql, id, GRANT, 'cli:rui');
   await createCredits(sql).charge({ accountId: id, keyId: key.id, kind: 'lookup', credits: 1 });
   await sql`INSERT INTO account_refreshes VALUES (${id}, '2026-03-01', 3)`;
   await storeErrorCounts(sql, sql`VALUES (${id}, '2026-03-01', ${key.id}, '4xx', 5)`);
@@ -71,31 +73,20 @@ test('the history is everything that changed the account, oldest first, with key
     { kind: 'member-invited', actor: 'cli:rui' },
     { kind: 'key-created', actor: member, ...named },
     { kind: 'key-rotated', actor: member, ...named },
-    {
-      kind: 'credits',
-      actor: 'cli:rui',
-      credits: 100,
-      balance: 100,
-      note: 'thank you',
-      reference: 'invoice-17',
-    },
+    { kind: 'credits', actor: 'cli:rui', balance: 100, ...GRANT },
     { kind: 'key-renamed', actor: member, ...named },
     { kind: 'limits', actor: 'cli:rui' },
     { kind: 'suspended', actor: 'cli:rui' },
     { kind: 'key-revoked', actor: 'cli:rui', ...named },
   ]);
-  expect(history.find(({ kind }) => kind === 'limits')!.detail).toEqual({
-    requestsPerMinute: 20,
-    includedCredits: 500,
-    spendPurchased: false,
-  });
+  const limits = { requestsPerMinute: 20, includedCredits: 500, spendPurchased: false };
+  expect(history.find(({ kind }) => kind === 'limits')!.detail).toEqual(limits);
   expect(history.every(({ at }) => at instanceof Date)).toBe(true);
   const latest = await loadHistory(sql, id, { order: 'DESC', rows: 2 });
   expect(latest).toEqual(history.slice(-2).toReversed());
-  expect(await loadHistory(sql, id, { below: latest[1]!.id, order: 'DESC', rows: 1 })).toEqual([
-    history.at(-3)!,
-  ]);
-  expect(await loadHistory(sql, id, { above: history[0]!.id, order: 'ASC', rows: 1 })).toEqual([history[1]!]);
+  const below = await loadHistory(sql, id, { below: latest[1]!.id, order: 'DESC', rows: 1 });
+  const above = await loadHistory(sql, id, { above: history[0]!.id, order: 'ASC', rows: 1 });
+  expect([below, above]).toEqual([[history.at(-3)!], [history[1]!]]);
   await expect(loadHistory(sql, 'acc_none')).rejects.toThrow('there is no account "acc_none"');
 });
 
@@ -161,9 +152,9 @@ describe('the export of many rows', () => {
     const { id } = await createFullAccount();
     const gone = new Error('the reader has left');
     await expect(exportAccount(sql, id, () => Promise.reject(gone))).rejects.toThrow(gone);
-    const [row] = await sql<{ count: number }[]>`
-      SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`;
-    expect(row!.count).toBe(0);
+    const held = await sql`
+      SELECT FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'`;
+    expect(held).toHaveLength(0);
   });
 });
 
@@ -175,10 +166,8 @@ async function rowsWith(...texts: string[]): Promise<string[]> {
   const found: string[] = [];
   for (const { name } of tables) {
     for (const text of texts) {
-      const [row] = await sql.unsafe(`SELECT count(*) AS n FROM ${name} t WHERE strpos(t::text, $1) > 0`, [
-        text,
-      ]);
-      if (row!.n > 0) found.push(`${name}: ${text}`);
+      const rows = await sql.unsafe(`SELECT FROM ${name} t WHERE strpos(t::text, $1) > 0 LIMIT 1`, [text]);
+      if (rows.length > 0) found.push(`${name}: ${text}`);
     }
   }
   return found;
@@ -233,9 +222,9 @@ describe('a deletion', () => {
 
   test('leaves other accounts alone', async () => {
     const [one, other] = [await createFullAccount(), await createFullAccount()];
-    const before = { ...(await exportOf(other.id)), exported: null };
+    const { exported: _, ...before } = await exportOf(other.id);
     await deleteAccount(sql, one.id, 'cli:rui');
-    expect({ ...(await exportOf(other.id)), exported: null }).toEqual(before);
+    expect(await exportOf(other.id)).toEqual({ ...before, exported: expect.any(String) });
   });
 
   /**

@@ -24,17 +24,14 @@ test('the history names members and "Operator", keys with a link to each, plans,
   const { visitor, secret, accountId } = await member();
   await grantCredits(service.sql, accountId, { credits: -6, note: 'a typing error' }, 'cli:rui');
   const page = await visitor.get('/dashboard/settings/history');
-  const rows = [...page.document.querySelectorAll('tbody tr')].map((row) =>
-    [...row.querySelectorAll('td')].map((cell) => cell.textContent),
-  );
   const [key] = await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId}`;
-  expect(rows).toEqual([
+  expect(page.cellsOf('tbody tr').map((cells) => cells.slice(1))).toEqual([
     ['Purchased credits', 'Operator', '−6 · a typing error'],
     ['Purchased credits', 'Operator', '+7 · paid'],
     ['Key created', 'You', 'production'],
     ['Account created', 'You', 'Free'],
   ]);
-  expect(page.document.querySelector('td a')!.getAttribute('href')).toBe(`/dashboard/keys/${key!.id}`);
+  expect(page.linksOf('td a')).toEqual([`/dashboard/keys/${key!.id}`]);
   expect(page.text).not.toContain('cli:rui');
   expect(page.text).not.toContain(secret.slice(10));
 });
@@ -81,15 +78,14 @@ test('a member downloads once a minute; the next time a page says how long to wa
 });
 
 test('two downloads run at once, one of an account; readers that stop keep no other account out, and their files have no end', async () => {
-  const visitors = [];
-  for (let index = 0; index < 3; index += 1) {
+  const visitors = await Array.fromAsync({ length: 3 }, async () => {
     const { visitor, accountId } = await member();
     // More than the buffers of a connection take.
     await service.sql`
       INSERT INTO account_events (account_id, kind, actor, note)
       SELECT ${accountId}, 'plan', 'test', repeat('x', 1000) FROM generate_series(1, 12000)`;
-    visitors.push(visitor);
-  }
+    return visitor;
+  });
   /** Reads the beginning of a download, and no more. */
   const start = async (visitor: Visitor) => {
     const { host, port } = new URL(service.baseUrl);
@@ -142,10 +138,9 @@ test('a deletion says which credits are lost; then nobody signs in and no key wo
   await service.sql`UPDATE balances SET credits = 0 WHERE account_id = ${accountId}`;
   expect(await lost()).toBe('Credits that are lost: 500, of these purchased: 0.');
   const answer = await visitor.submit(path, { name: person.name, present: person.password });
-  expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/sign-in?done=deleted']);
-  expect((await visitor.get('/dashboard/sign-in?done=deleted')).textOf('[role=status]')).toBe(
-    'The account is deleted.',
-  );
+  const deleted = '/dashboard/sign-in?done=deleted';
+  expect([answer.status, answer.headers.get('location')]).toEqual([303, deleted]);
+  expect((await visitor.get(deleted)).textOf('[role=status]')).toBe('The account is deleted.');
   expect((await visitor.get('/dashboard')).status).toBe(303);
   expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(401);
   const headers = { Authorization: `Bearer ${secret}` };

@@ -33,6 +33,7 @@ import {
   formTokenOf,
   linkTo,
   newPerson,
+  type PageAnswer,
   type Person,
   usageStatus,
   type Visitor,
@@ -58,6 +59,8 @@ const memberOf = async (accountId: string, { email }: Pick<Person, 'email'>) =>
 /** Removes a member, or gives them a role, as an operator does. */
 const change = (accountId: string, { id }: { id: string }, to: Role | 'removed', actor = 'test') =>
   changeMember(sql, accountId, (member) => member.id === id, to, actor);
+const removalsOf = (page: PageAnswer) => page.linksOf('a[href$="/remove"]');
+const placeOf = ({ status, headers }: PageAnswer) => [status, headers.get('location')];
 const inviteBy = async ({ visitor, password }: { visitor: Visitor; password: string }, fields: object) => {
   const answer = await visitor.submit(MEMBERS, { present: password, ...fields }, { form: INVITE });
   return [answer.status, answer.textOf('[role=alert]')];
@@ -80,26 +83,20 @@ test('the list has every member with their name, since when, and their last sign
   await sql`UPDATE dashboard_users SET "createdAt" = '2026-03-01T09:30:00Z' WHERE "id" = ${ofRui.id}`;
   await sql`UPDATE dashboard_members SET signed_in_at = '2026-04-02T10:45:00Z' WHERE user_id = ${ofRui.id}`;
   const page = await ana.get(MEMBERS);
-  const rows = [...page.document.querySelectorAll('tbody tr')].map((row) =>
-    [...row.children].slice(0, 5).map((cell) => cell.textContent!.trim().replace(/\s+/g, ' ')),
-  );
+  const rows = page.cellsOf('tbody tr').map((cells) => cells.slice(0, 5));
   expect(rows).toContainEqual([other.email, 'Rui', 'OwnerChange', '1 Mar 2026', '2 Apr 2026']);
   expect(rows.map(([email]) => email)).toContain(`${person.email} You`);
-  expect(page.document.querySelectorAll('a[href$="/remove"]')).toHaveLength(2);
+  expect(removalsOf(page)).toHaveLength(2);
 });
 
 test('the last owner stays, alone or with members', async () => {
   const { accountId, ana, person, ofAna, ofRui, path } = await twoMembers('member');
   for (const isAlone of [false, true]) {
-    for (const [form, fields] of [
-      ['remove', {}],
-      ['role', { role: 'member' }],
-    ] as const) {
-      const answer = await ana.submit(path(ofAna, form), { ...fields, present: person.password });
+    for (const form of ['remove', 'role'] as const) {
+      const answer = await ana.submit(path(ofAna, form), { role: 'member', present: person.password });
       expect([answer.status, answer.textOf('[role=alert]')]).toEqual(LAST_OWNER);
     }
-    const links = (await ana.get(MEMBERS)).document.querySelectorAll('a[href$="/remove"]');
-    expect(links).toHaveLength(isAlone ? 0 : 2);
+    expect(removalsOf(await ana.get(MEMBERS))).toHaveLength(isAlone ? 0 : 2);
     await change(accountId, ofRui, 'removed');
   }
   expect(await statusOf(ana)).toBe(200);
@@ -111,7 +108,7 @@ test('a removed member’s session ends at once; they and their links don’t si
   const removal = path(ofRui, 'remove');
   expect((await ana.get(removal)).textOf('main strong')).toBe(other.email);
   const answer = await ana.submit(removal, { present: person.password });
-  expect([answer.status, answer.headers.get('location')]).toEqual([303, `${MEMBERS}?done=removed`]);
+  expect(placeOf(answer)).toEqual([303, `${MEMBERS}?done=removed`]);
   expect((await ana.get(`${MEMBERS}?done=removed`)).textOf('[role=status]')).toBe('The member is removed.');
   expect([await statusOf(rui), await statusOf(ana), await signIn(rui, other)]).toEqual([303, 200, 401]);
   expect(await findInvitation(sql, token)).toBeNull();
@@ -127,7 +124,7 @@ test('a member of another account is as unknown as nobody', async () => {
   const form_token = await formTokenOf(ana, '/dashboard/settings/name');
   const answer = await ana.post(path(ofRui, 'remove'), { form_token, present: person.password });
   // Without the notice that a member is removed.
-  expect([answer.status, answer.headers.get('location')]).toEqual([303, MEMBERS]);
+  expect(placeOf(answer)).toEqual([303, MEMBERS]);
   expect(await statusOf(rui)).toBe(200);
 });
 
@@ -149,17 +146,14 @@ test('of two members who remove each other at the same time one stays, also with
 test('an account has at most a hundred members and pending invitations, however many are invited at once', async () => {
   const { accountId, other } = await twoMembers();
   const inviteAs = (email: string) => invite(sql, { accountId, email }, 'cli:operator');
-  const email = (index: number) => `${index}-${accountId}@example.com`.toLowerCase();
-  const outcomes = await Promise.allSettled(
-    Array.from({ length: 105 }, (_, index) => inviteAs(email(index))),
-  );
+  const emails = Array.from({ length: 105 }, (_, index) => `${index}-${accountId}@example.com`.toLowerCase());
+  const outcomes = await Promise.allSettled(emails.map(inviteAs));
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(98);
   // New passwords for members, and an invitation in place of another one, take no further place.
   for (const member of await listMembers(sql, accountId)) await inviteAs(member.email);
   await expect(inviteAs('new@example.com')).rejects.toThrow('100 members and pending invitations');
-  const [pending] = await sql<{ email: string }[]>`
-    SELECT email FROM dashboard_invitations WHERE account_id = ${accountId} ORDER BY email LIMIT 1`;
   await sql`DELETE FROM dashboard_invitations WHERE account_id = ${accountId} AND email = ${other.email}`;
+  const [pending] = await listInvitations(sql, accountId);
   await inviteAs(pending!.email);
 });
 
@@ -178,35 +172,29 @@ test('an owner invites by mail: the invitation is pending, is sent again, and is
   await ana.submit(MEMBERS, {}, { form: '#pending form[action$=withdraw]' });
   expect((await visit().get(second)).status).toBe(404);
   expect((await ana.get(MEMBERS)).document.querySelector('#pending')).toBeNull();
-  expect((await kindsOf(accountId)).slice(-3)).toEqual([
-    ...['member-invited', 'member-invited', 'invitation-withdrawn'],
-  ]);
+  const kinds = (await kindsOf(accountId)).slice(-3);
+  expect(kinds).toEqual(['member-invited', 'member-invited', 'invitation-withdrawn']);
 });
 
 test('a member can neither invite, withdraw, remove an owner nor delete the account; they can leave', async () => {
   const { accountId, ana, person, ofAna, rui, other, ofRui, path } = await twoMembers('member');
   const page = await rui.get(MEMBERS);
-  const removable = [...page.document.querySelectorAll('a[href$="/remove"]')].map((link) =>
-    link.getAttribute('href'),
-  );
-  expect(removable).toEqual([path(ofRui, 'remove')]);
-  const settings = await rui.get('/dashboard/settings');
-  expect([
-    page.document.querySelector(INVITE),
-    settings.document.querySelector('a[href$="/delete"]'),
-  ]).toEqual([null, null]);
+  expect(removalsOf(page)).toEqual([path(ofRui, 'remove')]);
+  expect(page.document.querySelector(INVITE)).toBeNull();
+  expect((await rui.get('/dashboard/settings')).linksOf('a[href$="/delete"]')).toEqual([]);
 
   const form_token = await formTokenOf(rui, '/dashboard/settings');
   const present = other.password;
-  const sent: [path: string, fields: Record<string, string>][] = [
-    [MEMBERS, { email: newPerson().email, role: 'owner', present }],
+  for (const [address, fields] of [
+    [MEMBERS, { email: newPerson().email, role: 'owner' }],
     [`${MEMBERS}/withdraw`, { email: person.email }],
-    [path(ofAna, 'remove'), { present }],
-    [path(ofRui, 'role'), { role: 'owner', present }],
-    ['/dashboard/settings/delete', { name: person.name, present }],
-  ];
-  for (const [path, fields] of sent)
-    expect([path, (await rui.post(path, { form_token, ...fields })).status]).toEqual([path, 403]);
+    [path(ofAna, 'remove'), {}],
+    [path(ofRui, 'role'), { role: 'owner' }],
+    ['/dashboard/settings/delete', { name: person.name }],
+  ] as const) {
+    const { status } = await rui.post(address, { form_token, present, ...fields });
+    expect([address, status]).toEqual([address, 403]);
+  }
   expect([(await rolesOf(accountId)).length, await statusOf(ana)]).toEqual([2, 200]);
 
   const left = await rui.submit(path(ofRui, 'remove'), { present });
@@ -248,17 +236,15 @@ test('of a removal, a first request, and invitations to two accounts at the same
     const { accountId, other, ofRui } = await twoMembers('member');
     const { id, name, email } = { id: `new ${round}`, ...newPerson() };
     await sql`INSERT INTO dashboard_users ("id", "name", "email", "emailVerified") VALUES (${id}, ${name}, ${email}, true)`;
-    const tokens = await Promise.all(
-      [one, two].flatMap((id) =>
-        [other.email, email].map(
-          async (email) => (await invite(sql, { accountId: id, email }, 'test')).token,
-        ),
-      ),
-    );
+    const invited = [one, two].flatMap((accountId) => [
+      invite(sql, { accountId, email: other.email }, 'test'),
+      invite(sql, { accountId, email }, 'test'),
+    ]);
+    const links = await Promise.all(invited);
     await Promise.all([
       change(accountId, ofRui, 'removed'),
       accountOf(sql, { id, name, email, hasSecondFactor: false }, 'en'),
-      ...tokens.map((token) => acceptInvitation(sql, token, 'Eva', 'scrypt')),
+      ...links.map(({ token }) => acceptInvitation(sql, token, 'Eva', 'scrypt')),
     ]);
     const rows = await sql<{ email: string; accounts: number }[]>`
       SELECT u."email", count(*) AS accounts FROM dashboard_users u JOIN dashboard_members m ON m.user_id = u."id"
@@ -287,10 +273,8 @@ test('an owner changes the role of a member, and their own, and the history has 
   expect(await rolesOf(accountId)).toContainEqual([other.email, 'owner']);
   // The same role again is no change, and no page says that it was one.
   expect(await give(ofRui, 'owner')).toBe(MEMBERS);
-  const list = await ana.get(MEMBERS);
-  expect([...list.document.querySelectorAll('td a')].map((link) => link.textContent!).toSorted()).toEqual([
-    ...['Change', 'Change', 'Leave', 'Remove'],
-  ]);
+  const actions = (await ana.get(MEMBERS)).textsOf('td a');
+  expect(actions.toSorted()).toEqual(['Change', 'Change', 'Leave', 'Remove']);
   expect(await give(ofAna, 'member')).toBe(`${MEMBERS}?done=role`);
   expect((await loadHistory(sql, accountId)).slice(-2)).toMatchObject([
     { kind: 'role-changed', detail: { role: 'owner' } },
@@ -379,10 +363,8 @@ test('of an invitation and the removal of its author at the same time no invitat
 
 test('the mail of an invitation names the inviter by address, says to a user of another account to sign in, and has no name of an account', async () => {
   const ana = await createMember(service, { name: 'http://evil.example' });
-  const [elsewhere, portuguese] = [
-    await createMember(service),
-    await createMember(service, { language: 'pt-PT' }),
-  ];
+  const elsewhere = await createMember(service);
+  const portuguese = await createMember(service, { language: 'pt-PT' });
   for (const [to, said] of [
     [newPerson().email, 'choose a password'],
     [elsewhere.email, 'Sign in to leave or delete that account'],

@@ -5,7 +5,15 @@ import { findInvitation, invite } from '../../../src/dashboard/account/invitatio
 import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { startDashboardService, startMailedDashboard } from '../service.ts';
-import { createMember, createVisitor, formTokenOf, linkTo, newPerson } from '../visitor.ts';
+import {
+  createMember,
+  createVisitor,
+  formTokenOf,
+  linkTo,
+  newPerson,
+  type PageAnswer,
+  type Visitor,
+} from '../visitor.ts';
 
 const NAME = '/dashboard/settings/name';
 const EMAIL = '/dashboard/settings/email';
@@ -16,13 +24,15 @@ afterAll(stop);
 
 const visit = () => createVisitor(service.baseUrl);
 const newEmail = () => newPerson().email;
+const placeOf = ({ status, headers }: PageAnswer) => [status, headers.get('location')];
+const factsOf = async (visitor: Visitor) => (await visitor.get('/dashboard/settings')).textOf('dl.facts');
 const latestOf = async (accountId: string) => (await loadHistory(service.sql, accountId)).at(-1)!.kind;
 
 test('the name is changed, and that of the account stays, which owners alone change', async () => {
   const { visitor, accountId } = await createMember(service);
   const answer = await visitor.submit(NAME, { name: '  Padaria do Rossio ' });
   expect(answer.headers.get('location')).toBe('/dashboard/settings?done=saved');
-  expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain('Padaria do Rossio');
+  expect(await factsOf(visitor)).toContain('Padaria do Rossio');
   expect((await visitor.get('/dashboard')).textOf('.account strong')).toBe('Padaria Central');
   expect(await latestOf(accountId)).toBe('name-changed');
 });
@@ -32,30 +42,26 @@ describe('the email', () => {
     const { visitor, accountId, ...person } = await createMember(service);
     const email = newEmail();
     const asked = await visitor.submit(EMAIL, { email: email.toUpperCase(), present: person.password });
-    expect([asked.status, asked.headers.get('location')]).toEqual([303, '/dashboard/settings?done=email']);
-    expect((await visitor.get('/dashboard/settings?done=email')).textOf('[role=status]')).toContain(
-      'We sent a link',
-    );
+    const sent = '/dashboard/settings?done=email';
+    expect(placeOf(asked)).toEqual([303, sent]);
+    expect((await visitor.get(sent)).textOf('[role=status]')).toContain('We sent a link');
     expect((await mail.mailTo(person.email)).text).toContain('Someone with your password asked for it.');
-    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
+    expect(await factsOf(visitor)).toContain(person.email);
 
     const link = await linkTo(mail, email);
     const page = await visit().get(link);
-    expect([page.textOf('h1'), page.textOf('.lead')]).toEqual([
-      'Confirm your email',
-      `Sign in as ${email} from now on.`,
-    ]);
+    expect(page.textOf('h1')).toBe('Confirm your email');
+    expect(page.textOf('.lead')).toBe(`Sign in as ${email} from now on.`);
     // Opening the link changes nothing: a mail scanner does, too.
-    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
+    expect(await factsOf(visitor)).toContain(person.email);
     const elsewhere = visit();
-    const answer = await elsewhere.submit(link, {});
-    expect(answer.headers.get('location')).toBe('/dashboard/sign-in?done=email-changed');
-    const signIn = await elsewhere.get('/dashboard/sign-in?done=email-changed');
-    expect(signIn.textOf('[role=status]')).toBe('Your email is changed.');
+    const changed = '/dashboard/sign-in?done=email-changed';
+    expect(placeOf(await elsewhere.submit(link, {}))).toEqual([303, changed]);
+    expect((await elsewhere.get(changed)).textOf('[role=status]')).toBe('Your email is changed.');
     expect((await mail.mailTo(person.email)).text).toContain('You no longer sign in with this address');
-    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(email);
+    expect(await factsOf(visitor)).toContain(email);
     expect(await latestOf(accountId)).toBe('email-changed');
-    expect((await visit().submit(link, {}).catch(String)).toString()).toContain('has no form');
+    expect((await visit().get(link)).status).toBe(404);
     expect((await visit().submit('/dashboard/sign-in', { ...person })).status).toBe(401);
     expect((await visit().submit('/dashboard/sign-in', { ...person, email })).status).toBe(303);
     const events = service.logLines.filter(({ msg }) => msg === 'security').map(({ event }) => event);
@@ -69,18 +75,16 @@ describe('the email', () => {
   });
 
   test('that another user has is answered alike; its owner gets a mail, and no link takes it', async () => {
-    const [{ visitor, userId, ...person }, other] = [
-      await createMember(service),
-      await createMember(service),
-    ];
+    const { visitor, userId, ...person } = await createMember(service);
+    const other = await createMember(service);
     const answer = await visitor.submit(EMAIL, { email: other.email, present: person.password });
-    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/settings?done=email']);
+    expect(placeOf(answer)).toEqual([303, '/dashboard/settings?done=email']);
     const { text } = await mail.mailTo(other.email);
     expect(text).toContain('gave your email for an account');
     expect(text).toContain('/dashboard/forgot');
     const linkToken = await askEmailChange(service.sql, userId, other.email);
     expect(await confirmEmailChange(service.sql, linkToken)).toBeNull();
-    expect((await visitor.get('/dashboard/settings')).textOf('dl.facts')).toContain(person.email);
+    expect(await factsOf(visitor)).toContain(person.email);
   });
 
   test('is sent one mail by a form that is sent twice; a new form’s link ends the earlier one', async () => {
@@ -100,16 +104,11 @@ describe('the email', () => {
 
   test('of one member can be asked for five times an hour', async () => {
     const { visitor, ...person } = await createMember(service);
-    await service.sql`DELETE FROM dashboard_attempts`;
-    for (let count = 1; count <= 5; count += 1) {
-      const answer = await visitor.submit(EMAIL, { email: newEmail(), present: person.password });
-      expect(answer.status).toBe(303);
-    }
-    const refused = await visitor.submit(EMAIL, { email: newEmail(), present: person.password });
-    expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
-      429,
-      expect.stringContaining('Too many'),
-    ]);
+    const ask = () => visitor.submit(EMAIL, { email: newEmail(), present: person.password });
+    for (let count = 1; count <= 5; count += 1) expect((await ask()).status).toBe(303);
+    const refused = await ask();
+    expect(refused.status).toBe(429);
+    expect(refused.textOf('[role=alert]')).toContain('Too many');
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   });
 
@@ -120,26 +119,23 @@ describe('the email', () => {
     await visitor.submit('/dashboard/settings', { present: person.password, password });
     expect(await confirmEmailChange(service.sql, ended)).toBeNull();
     const late = await askEmailChange(service.sql, userId, newEmail());
-    await service.sql`UPDATE dashboard_email_changes SET expires_at = now() WHERE user_id = ${userId}`;
+    const ofUser = service.sql`user_id = ${userId}`;
+    await service.sql`UPDATE dashboard_email_changes SET expires_at = now() - interval '1 ms' WHERE ${ofUser}`;
     expect(await confirmEmailChange(service.sql, late)).toBeNull();
-    await askEmailChange(service.sql, userId, newEmail());
-    await service.sql`UPDATE dashboard_email_changes SET expires_at = now() - interval '1 second' WHERE user_id = ${userId}`;
     await removeExpired(service.sql);
-    expect(await service.sql`SELECT 1 FROM dashboard_email_changes WHERE user_id = ${userId}`).toHaveLength(
-      0,
-    );
+    expect(await service.sql`SELECT 1 FROM dashboard_email_changes WHERE ${ofUser}`).toHaveLength(0);
   });
 
   test('makes links and invitations to the old address dead, also those of other accounts', async () => {
     const [{ userId, accountId, email }, other] = [await createMember(service), await createMember(service)];
-    const invited = [accountId, other.accountId].map((id) =>
-      invite(service.sql, { accountId: id, email }, 'test'),
-    );
-    const tokens = (await Promise.all(invited)).map(({ token }) => token);
+    const invited = [
+      await invite(service.sql, { accountId, email }, 'test'),
+      await invite(service.sql, { accountId: other.accountId, email }, 'test'),
+    ];
     await visit().submit('/dashboard/forgot', { email });
     const reset = await linkTo(mail, email);
     await confirmEmailChange(service.sql, await askEmailChange(service.sql, userId, newEmail()));
-    for (const token of tokens) expect(await findInvitation(service.sql, token)).toBeNull();
+    for (const { token } of invited) expect(await findInvitation(service.sql, token)).toBeNull();
     expect((await visit().get(reset)).status).toBe(404);
   });
 
@@ -157,8 +153,7 @@ test('without mail the page says whom to ask, and the form changes nothing', asy
   await using silent = await startDashboardService({ CONTACT: 'mailto:ajuda@example.com' });
   const { visitor, ...person } = await createMember(silent);
   const page = await visitor.get(EMAIL);
-  expect(page.textOf('main')).toContain('This service sends no email');
-  expect(page.textOf('main')).toContain('ajuda@example.com');
+  expect(page.textOf('main')).toMatch(/This service sends no email.*ajuda@example\.com/);
   expect(page.document.querySelector('main form')).toBeNull();
   const form_token = await formTokenOf(visitor, NAME);
   const sent = { form_token, email: newEmail(), present: person.password };

@@ -31,21 +31,18 @@ test('each call is one row, with its problem and its credits, within seconds, an
   await call(service.url, '/companies?q=abaco', { key: secret, headers: { 'X-Request-Id': 'order-17' } });
   await call(service.url, '/companies', { key: secret });
   await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-  await until(
-    'the rows',
-    async () =>
-      JSON.stringify(await rows(visitor)).includes('validation') && (await rows(visitor)).length === 3,
-  );
-  const shown = (await rows(visitor)).map(([, ...cells]) => cells);
+  let shown: string[][] = [];
+  await until('the rows', async () => {
+    shown = (await rows(visitor)).map(([, ...cells]) => cells);
+    return JSON.stringify(shown).includes('validation') && shown.length === 3;
+  });
   const [search, key] = ['GET /companies', 'production'];
   const problem = '400 validation The query q is missing or blank.';
-  expect(shown.map((cells) => cells.slice(0, 4)).toSorted()).toEqual(
-    [
-      [problem, search, key, '1'],
-      ['Charged', search, key, '1'],
-      ['Charged', search, 'Dashboard', '1'],
-    ].toSorted(),
-  );
+  expect(shown.map((cells) => cells.slice(0, 4)).toSorted()).toEqual([
+    [problem, search, key, '1'],
+    ['Charged', search, 'Dashboard', '1'],
+    ['Charged', search, key, '1'],
+  ]);
   expect(shown.map((cells) => cells[4])).toContain('order-17');
   expect((await rows(visitor, '?request=order-17')).map((cells) => cells[5])).toEqual(['order-17']);
   expect((await rows(visitor, '?problems=yes')).map((cells) => cells.slice(1, 5))).toEqual([
@@ -77,28 +74,25 @@ test('filters by problems, key and day leave the rows that meet all of them', as
     ["?key='&problems=y&day=2026-02-30&before=-1", 10],
   ] as const)
     expect([query, (await rows(visitor, query)).length]).toEqual([query, count]);
-  expect((await visitor.get('/dashboard/activity?request=none')).textOf('.empty')).toBe(
-    'No request matches.',
-  );
+  const none = await visitor.get('/dashboard/activity?request=none');
+  expect(none.textOf('.empty')).toBe('No request matches.');
 });
 
 test('rows of every key of the account have its name, and the filter has connections and the chosen key', async () => {
   const { visitor, accountId } = await createMember(service);
   const other = await createKey(service.sql, (await createMember(service)).accountId, 'of another', 'test');
   const id = (name: string) => `key_${accountId.replaceAll(/[^a-z0-9]/g, '')}${name}`;
-  const insert = (
-    name: string,
-    { minutesAgo = 0, revoked = false, isConnection = false } = {},
-  ) => service.sql`
+  /** A key, or several with a number behind the name; one with "gone" in its name is revoked. */
+  const insert = (name: string, { minutesAgo = 0, count = 1, isConnection = false } = {}) => service.sql`
     INSERT INTO api_keys (id, account_id, name, start, secret_sha256, created_at, revoked_at, is_connection)
-    VALUES (${id(name)}, ${accountId}, ${name}, 'svc_0000', sha256(convert_to(${id(name)}, 'UTF8')),
-      now() - ${minutesAgo} * interval '1 minute', CASE WHEN ${revoked} THEN now() - ${minutesAgo} * interval '1 minute' END, ${isConnection})`;
-  await Promise.all(Array.from({ length: 100 }, (_, n) => insert(`new${n}`)));
-  await Promise.all(Array.from({ length: 50 }, (_, n) => insert(`gone${n}`, { revoked: true })));
-  await insert('old', { minutesAgo: 5 });
-  await insert('oldgone', { minutesAgo: 5, revoked: true });
-  await insert('agent', { isConnection: true });
-  await insert('agentgone', { isConnection: true, revoked: true });
+    SELECT ${id('')} || name, ${accountId}, name, 'svc_0000', sha256(convert_to(${accountId} || name, 'UTF8')),
+      at, CASE WHEN name ~ 'gone' THEN at END, ${isConnection}
+    FROM generate_series(0, ${count - 1}::integer) AS n, concat(${name}::text, CASE WHEN ${count > 1} THEN n END) AS name,
+      CAST(now() - ${minutesAgo} * interval '1 minute' AS timestamptz) AS at`;
+  await insert('new', { count: 100 });
+  await insert('gone', { count: 50 });
+  for (const name of ['old', 'oldgone']) await insert(name, { minutesAgo: 5 });
+  for (const name of ['agent', 'agentgone']) await insert(name, { isConnection: true });
   const named = ['new7', 'gone7', 'old', 'oldgone', 'agent', 'agentgone'];
   for (const name of named) await store(accountId, 1, { key: id(name) });
   await store(accountId, 1, { key: other.id });
@@ -108,10 +102,8 @@ test('rows of every key of the account have its name, and the filter has connect
   expect(named.filter((name) => offered(page).includes(name))).toEqual(['new7', 'gone7', 'agent']);
   for (const name of ['old', 'oldgone', 'agentgone']) {
     const filtered = await visitor.get(`/dashboard/activity?key=${id(name)}`);
-    expect([rowsOf(filtered).map((cells) => cells[3]), offered(filtered).includes(name)]).toEqual([
-      [name],
-      true,
-    ]);
+    expect(rowsOf(filtered).map((cells) => cells[3])).toEqual([name]);
+    expect(offered(filtered)).toContain(name);
     expect(filtered.textOf('select[name=key] option[selected]')).toBe(name);
   }
   expect(offered(await visitor.get(`/dashboard/activity?key=${other.id}`))).not.toContain('of another');
@@ -163,26 +155,24 @@ test('over pages no call is missing or shown twice, though its rows are on sever
     const pages = await pagesOf(visitor, query);
     const seen = pages.flatMap((page) => rowsOf(page).map((cells) => cells[5]!));
     for (const { document } of pages) {
-      const times = [...document.querySelectorAll('.activity time')].map(
-        (time) => time.getAttribute('datetime')!,
+      const times = [...document.querySelectorAll('.activity time')].map((time) =>
+        time.getAttribute('datetime'),
       );
       expect(times).toEqual(times.toSorted().toReversed());
     }
     expect([seen.length, new Set(seen).size]).toEqual([expected, expected]);
   }
-  const found = await rows(visitor, `?request=${calls[10]}`);
-  expect(found.map((cells) => cells.slice(1, 5))).toEqual([
-    ['502 search-failed', 'GET /companies', 'Dashboard', '0'],
-  ]);
+  const [found, ...more] = await rows(visitor, `?request=${calls[10]}`);
+  expect(found!.slice(1, 5)).toEqual(['502 search-failed', 'GET /companies', 'Dashboard', '0']);
+  expect(more).toEqual([]);
 });
 
 test('the days of a plot and refused calls of a key lead to the calls', async () => {
   const { visitor, accountId, id } = await createMemberWithKey(service, 'refused');
   const { sql } = service;
-  await storeCallCounts(
-    sql,
-    sql`VALUES (${accountId}, ${TODAY}, ${id}, 'search', 4), (${accountId}, ${TODAY}::date - 30, ${id}, 'search', 4)`,
-  );
+  const counts = sql`
+    VALUES (${accountId}, ${TODAY}, ${id}, 'search', 4), (${accountId}, ${TODAY}::date - 30, ${id}, 'search', 4)`;
+  await storeCallCounts(sql, counts);
   await storeErrorCounts(sql, sql`VALUES (${accountId}, ${TODAY}, ${id}, 'rate-limit-exceeded', 13)`);
   const links = async (path: string, part: string) => (await visitor.get(`/dashboard${path}`)).linksOf(part);
   // Only days whose calls are kept.
@@ -199,10 +189,8 @@ test('the last 48 hours have what was answered and what failed, each request onc
   await storeCallCounts(service.sql, rows('search', 4));
   await storeErrorCounts(service.sql, rows('rate-limit-exceeded', 13));
   // A credit of these four.
-  await storeCostlyErrorCounts(
-    service.sql,
-    service.sql`VALUES (${accountId}, ${TODAY}::date, '', '4xx', 2, 1)`,
-  );
+  const costly = service.sql`VALUES (${accountId}, ${TODAY}::date, '', '4xx', 2, 1)`;
+  await storeCostlyErrorCounts(service.sql, costly);
   const page = await visitor.get('/dashboard/activity');
   expect(page.textsOf('#hours .legend li')).toEqual([
     'Answered (200) 3',
