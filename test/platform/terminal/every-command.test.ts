@@ -6,45 +6,72 @@ import { bareEnvironment, createCommandLine, MAIN, runHereUnwritten } from '../.
 import { csv } from '../../support/companies.ts';
 import { growAccount } from '../../support/grown-account.ts';
 import { startRowCounter } from '../../support/row-counter.ts';
+import { until } from '../../support/until.ts';
 import { importMain } from '../../support/whole.ts';
 import { createWorkbench } from '../../support/workbench.ts';
 import { commandNames, prepareCommands } from './every-command.ts';
 
 const bench = await createWorkbench('postgres');
 afterAll(() => bench.close());
-const { words: WORDS } = await prepareCommands(bench);
-
-/** Runs a command as a shell does, with its output elsewhere. It is killed if it doesn't end. */
-async function runInto(redirection: string, words: string[]) {
-  const child = Bun.spawn(['sh', '-c', `exec "$0" "$@" ${redirection}`, process.execPath, MAIN, ...words], {
-    env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
-    stdout: 'pipe',
-    stderr: 'pipe',
-    timeout: 30_000,
-    killSignal: 'SIGKILL',
-  });
-  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { code, stdout, errors: stderr.split('\n').filter((line) => line.startsWith('error: ')) };
-}
+const { account, words: WORDS } = await prepareCommands(bench);
+// More than a pipe holds.
+await bench.importText(csv(0, 5_000));
+await bench.database.sql`
+  INSERT INTO account_events (account_id, kind, actor, note)
+  SELECT ${account}, 'plan', 'test', repeat('x', 1000) FROM generate_series(1, 2000)`;
 
 test('the commands here are those of the program', async () => {
   expect(Object.keys(WORDS).toSorted()).toEqual(await commandNames());
 });
 
-/** Elsewhere there is no /dev/full. */
-const linux = test.skipIf(process.platform !== 'linux');
+const wordsOf = async (name: string) => [...name.split(' '), ...((await WORDS[name]?.()) ?? [])];
 
-const wordsOf = async (name: string) => [...name.split(' '), ...(await WORDS[name]!())];
-
-/** One for each way of printing: an answer, a list, an export. All processes end in the same place (`runToExit`). */
-linux.each(['account show', 'account list', 'companies export'])(
-  'the process of %s ends with 1 and one line when the disk is full',
-  async (name) => {
-    expect(await runInto('> /dev/full', await wordsOf(name))).toEqual({
-      code: 1,
-      stdout: '',
-      errors: [expect.stringMatching(/^error: the answer could not be written: ENOSPC\b/)],
-    });
+const NO_ROOM = 'the answer could not be written: ENOSPC';
+const NO_READER = 'the answer could not be written: EPIPE';
+/** Each way of printing: an answer, a list, a text in parts, few and many rows of COPY, and the help of commander. */
+test.each([
+  // Elsewhere there is no /dev/full.
+  ...(process.platform !== 'linux'
+    ? []
+    : [
+        ['account show', '> /dev/full', [NO_ROOM]],
+        ['account list', '> /dev/full', [NO_ROOM]],
+        ['debts export --kind tax', '> /dev/full', [NO_ROOM]],
+        ['companies export', '> /dev/full', [NO_ROOM]],
+        ['--help', '> /dev/full', [NO_ROOM]],
+        ['account show acc_none', '2> /dev/full', []],
+      ]),
+  ['account list --json', '| true', [NO_READER]],
+  ['account export', '| head -2', [NO_READER]],
+  ['companies export', '| head -1', [NO_READER]],
+] as [string, string, string[]][])(
+  'the process of %s %s ends with 1 and one line, and so does its session',
+  async (name, redirection, reasons) => {
+    const child = Bun.spawn(
+      [
+        'bash',
+        '-o',
+        'pipefail',
+        '-c',
+        `"$0" "$@" ${redirection}`,
+        process.execPath,
+        MAIN,
+        ...(await wordsOf(name)),
+      ],
+      {
+        env: { ...bareEnvironment(), DATABASE_URL: bench.database.url },
+        stdio: ['ignore', 'ignore', 'pipe'],
+        timeout: 30_000,
+        killSignal: 'SIGKILL',
+      },
+    );
+    const [stderr, code] = await Promise.all([child.stderr.text(), child.exited]);
+    const errors = stderr.split('\n').filter((line) => line.startsWith('error: '));
+    expect([code, errors]).toEqual([1, reasons.map((reason) => expect.stringContaining(reason))]);
+    expect(stderr).not.toMatch(/\.ts:/);
+    const sessions = () => bench.database.sql`
+      SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'company-directory%'`;
+    await until('the end of its session', async () => (await sessions()).length === 0);
   },
 );
 
@@ -53,17 +80,6 @@ test.each(Object.keys(WORDS))('%s fails when its answer can not be written', asy
   const { code, stdout, stderr } = await runHereUnwritten(env, ...(await wordsOf(name)));
   expect([code, stdout !== '', stderr]).toEqual([1, true, expect.stringMatching(/^error: ENOSPC$/m)]);
 });
-
-linux(
-  'a long answer, one that commander prints, and stderr on a full disk end, too',
-  async () => {
-    await bench.importText(csv(0, 5_000));
-    for (const words of [['companies', 'export'], ['--help']])
-      expect((await runInto('> /dev/full', words)).code).toBe(1);
-    expect((await runInto('2> /dev/full', ['account', 'show', 'acc_none'])).code).toBe(1);
-  },
-  100_000,
-);
 
 /** The members at the top of a declared answer, or `null` if it is no JSON of ours. */
 function declaredMembers(help: string): { name: string; isOptional: boolean }[] | null {

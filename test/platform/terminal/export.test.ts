@@ -9,7 +9,6 @@ import { bareEnvironment, createCommandLine, ROOT, runCommand } from '../../supp
 import { nif } from '../../support/companies.ts';
 import { createTestDatabase } from '../../support/database.ts';
 import { createFolder } from '../../support/folder.ts';
-import { until } from '../../support/until.ts';
 
 /** Names that CSV has to quote, that look like a formula, or that look like COPY's own marks. */
 const NAMES = [
@@ -144,20 +143,4 @@ test('rows are copied out by commands alone, because a stream that is left early
     'platform/postgres/copy.ts',
     'platform/terminal/export-command.ts',
   ]);
-});
-
-test('a reader that leaves ends the export with one line, and its session in Postgres', async () => {
-  await importBrackets(database, MANY);
-  const main = `'${process.execPath}' src/main.ts debts export --kind tax`;
-  const child = Bun.spawn(['bash', '-c', `${main} 2>'${at('stderr')}' | head -1; echo \${PIPESTATUS[0]}`], {
-    env: { ...bareEnvironment(), DATABASE_URL: database.url },
-    stdout: 'pipe',
-  });
-  expect(await child.stdout.text()).toBe('nif,start,end\n1\n');
-  const said = (await Bun.file(at('stderr')).text()).trimEnd().split('\n');
-  expect(said.filter((line) => line.startsWith('error: '))).toHaveLength(1);
-  expect(said.join('\n')).not.toMatch(/\.ts:/);
-  const sessions = () => database.sql`
-    SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'company-directory%'`;
-  await until('the end of its session', async () => (await sessions()).length === 0);
 });
