@@ -1,3 +1,4 @@
+import { afterAll, afterEach, beforeEach, expect } from 'bun:test';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,46 +13,55 @@ const HOLDER = join(import.meta.dir, 'holder.ts');
 /** A socket's address holds about 100 characters. A temporary folder with a longer path, as on macOS, leaves too few for a DATA_DIR. */
 const LONGEST_BASE = 16;
 
-/** A directory for one test, and what removes it with everything that the test has left running. */
+/** A directory for one test, and what removes it. @throws (from `dispose`) Error if a Postgres was left running there */
 export function temporaryDirectory(name = 'embedded'): { path: string; dispose(): Promise<void> } {
   const base = tmpdir().length > LONGEST_BASE ? '/tmp' : tmpdir();
   const path = mkdtempSync(join(base, `company-directory-${name}-${process.env.TEST_RUN_ID}-`));
   const dispose = async () => {
-    for (const layout of layoutsBelow(path)) {
-      await stopPostgres(layout);
-    }
+    const running = layoutsBelow(path).filter((layout) => findRunning(layout) !== null);
+    for (const layout of running) await stopPostgres(layout);
     rmSync(path, { recursive: true, force: true, maxRetries: 5 });
+    if (running.length > 0) throw new Error('Postgres was left running');
   };
   return { path, dispose };
 }
 
-/** In a path with spaces. */
-const SEED = 'data of ours';
-let seed: Promise<ReturnType<typeof temporaryDirectory>> | null = null;
+let seed: Promise<{ path: string; dataDir: string; dispose(): Promise<void> }> | null = null;
 
 /** The file's DATA_DIR that has been started and stopped once, for tests that leave it in order: a first start takes seconds. */
 export async function usedDataDir(): Promise<string> {
   seed ??= makeSeed();
-  return join((await seed).path, SEED);
+  return (await seed).dataDir;
 }
 
-/** Lays a copy of {@link usedDataDir}. */
-export async function layUsedDataDir(dataDir: string): Promise<void> {
+/** Lays a copy of {@link usedDataDir}. @returns its path */
+export async function layUsedDataDir(dataDir: string): Promise<string> {
   const copied = Bun.spawnSync(['cp', '-a', await usedDataDir(), dataDir]);
   if (copied.exitCode !== 0) throw new Error(copied.stderr.toString());
+  return dataDir;
 }
 
 async function makeSeed() {
   const directory = temporaryDirectory('seed');
-  await (await openEmbeddedPostgres(join(directory.path, SEED))).close();
-  return directory;
+  const dataDir = join(directory.path, 'data of ours');
+  await (await openEmbeddedPostgres(dataDir)).close();
+  return { ...directory, dataDir };
 }
 
-/** For `afterAll` of every file that uses {@link usedDataDir}. */
-export async function disposeSeed(): Promise<void> {
-  const made = seed;
-  seed = null;
-  await (await made)?.dispose();
+/** Gives each test of a file a directory of its own. After a test no Postgres may run there, nor in {@link usedDataDir}. */
+export function useDirectories() {
+  const own = { path: '', dataDir: '' };
+  let dispose: () => Promise<void>;
+  beforeEach(() => {
+    ({ path: own.path, dispose } = temporaryDirectory());
+    own.dataDir = join(own.path, 'data of ours');
+  });
+  afterEach(async () => {
+    await dispose();
+    expect(seed && postgresPid(await usedDataDir())).toBeNull();
+  });
+  afterAll(async () => (await seed)?.dispose());
+  return own;
 }
 
 function layoutsBelow(path: string): Layout[] {
@@ -64,6 +74,12 @@ function layoutsBelow(path: string): Layout[] {
     }
   }
   return found;
+}
+
+/** Joins in this process. `await using` leaves, too. */
+export async function joinHere(...args: Parameters<typeof openEmbeddedPostgres>) {
+  const embedded = await openEmbeddedPostgres(...args);
+  return { ...embedded, [Symbol.asyncDispose]: embedded.close };
 }
 
 /** Starts a process that joins, without waiting for it. */
