@@ -5,14 +5,18 @@ import { createCleanup } from '../../../src/platform/runtime/shutdown.ts';
 
 const TIMEOUT_MS = 200;
 
-/** Cleanup with one that hangs, one that fails and one that closes after a moment. */
-function three() {
+/** Cleanup with one that hangs, one that fails, one that throws at once, and one that closes after a moment. */
+function four() {
   const events: string[] = [];
   const cleanup = createCleanup((what) => events.push(`${what} failed`), TIMEOUT_MS);
   cleanup.add('slow', async () => {
     events.push('slow');
     await Bun.sleep(20);
     events.push('slow is closed');
+  });
+  cleanup.add('throwing', () => {
+    events.push('throwing');
+    throw new Error('no');
   });
   cleanup.add('failing', async () => {
     events.push('failing');
@@ -26,9 +30,10 @@ function three() {
 }
 
 test('in turn: last in first out; what hangs takes the time of all, and each is closed for all that', async () => {
-  const { cleanup, events } = three();
+  const { cleanup, events } = four();
   await cleanup.runInReverse();
-  expect(events.slice(0, 5)).toEqual(['hanging', 'hanging failed', 'failing', 'failing failed', 'slow']);
+  const failed = ['hanging', 'failing', 'throwing'].flatMap((what) => [what, `${what} failed`]);
+  expect(events.slice(0, 7)).toEqual([...failed, 'slow']);
 });
 
 test('in turn: many that hang take no longer than one', async () => {
@@ -42,31 +47,18 @@ test('in turn: many that hang take no longer than one', async () => {
 });
 
 test('at once: none waits for one that hangs', async () => {
-  const { cleanup, events } = three();
+  const { cleanup, events } = four();
   await cleanup.runInParallel();
+  const failed = ['throwing', 'failing'].map((what) => `${what} failed`);
   expect(events).toEqual([
-    'slow',
-    'failing',
-    'hanging',
-    'failing failed',
-    'slow is closed',
-    'hanging failed',
+    ...['slow', 'throwing', 'failing', 'hanging'],
+    ...failed,
+    ...['slow is closed', 'hanging failed'],
   ]);
 });
 
-test('one that throws at once keeps no other from being closed', async () => {
-  const events: string[] = [];
-  const cleanup = createCleanup((what) => events.push(`${what} failed`), TIMEOUT_MS);
-  cleanup.add('first', async () => events.push('first'));
-  cleanup.add('throwing', () => {
-    throw new Error('no');
-  });
-  await cleanup.runInReverse();
-  expect(events).toEqual(['throwing failed', 'first']);
-});
-
 test('nothing is closed twice', async () => {
-  const { cleanup, events } = three();
+  const { cleanup, events } = four();
   await cleanup.runInParallel();
   events.length = 0;
   await cleanup.runInParallel();
