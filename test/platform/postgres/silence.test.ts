@@ -51,6 +51,13 @@ async function openAll(max: number): Promise<Sql> {
   return sql;
 }
 
+/** Whether Postgres answers within the time of a request. */
+const isAnswered = (query: PromiseLike<unknown>) =>
+  withTimeout(query, 1500, 'Postgres').then(
+    () => true,
+    () => false,
+  );
+
 const backendOf = async (sql: Sql) => (await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`)[0]!.pid;
 
 test('24 connections that are gone without a word fail no more questions than two do', async () => {
@@ -58,13 +65,7 @@ test('24 connections that are gone without a word fail no more questions than tw
   proxy.mute();
   // Each question waits for 1.5 s. Without the canary each of them meets the next lost connection.
   let failures = 0;
-  for (let isBack = false; !isBack; ) {
-    isBack = await withTimeout(sql`SELECT 1`, 1500, 'Postgres').then(
-      () => true,
-      () => false,
-    );
-    if (!isBack) failures += 1;
-  }
+  while (!(await isAnswered(sql`SELECT 1`))) failures += 1;
   expect(failures).toBeLessThanOrEqual(2);
   expect(silences).toBe(1);
 });
@@ -80,12 +81,7 @@ test('a statement on a live connection is answered while its pool is replaced, a
   await until('the silence', () => silences === 1);
   const [row] = await answer;
   expect(row!.text).toBe('answered');
-  await until('a new pool', () =>
-    withTimeout(sql.notify('silence', 'heard'), 1500, 'Postgres').then(
-      () => true,
-      () => false,
-    ),
-  );
+  await until('a new pool', () => isAnswered(sql.notify('silence', 'heard')));
   expect(await heard.promise).toBe('heard');
   await unlisten();
 });
@@ -96,12 +92,7 @@ test('a server that freezes for seconds is waited for, answers again, and gets n
   await until('the silence', () => silences === 1);
   expect(await sql`SELECT 1`.catch(({ code }) => code)).toBe('CONNECT_TIMEOUT');
   proxy.up();
-  await until('an answer', () =>
-    withTimeout(sql`SELECT 1`, 1500, 'Postgres').then(
-      () => true,
-      () => false,
-    ),
-  );
+  await until('an answer', () => isAnswered(sql`SELECT 1`));
   expect(silences).toBe(1);
   // Postgres would refuse new connections if each silence left a whole pool open for seconds.
   const idle = () => database.sql`

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
-import { batchesOf, inPages, removeInParts } from '../../../src/platform/postgres/batches.ts';
+import { batchesOf, removeInParts } from '../../../src/platform/postgres/batches.ts';
 import { connectPostgres, type Sql, type Transaction } from '../../../src/platform/postgres/connect.ts';
 import { copyInto } from '../../../src/platform/postgres/copy.ts';
 import { openDedicated } from '../../../src/platform/postgres/dedicated.ts';
@@ -33,16 +33,6 @@ test('queries with other columns one after another on a connection each get thei
     });
 });
 
-test('pages go on behind the last row until there is none', async () => {
-  const asked: (number | undefined)[] = [];
-  const pages = inPages<number>(async (last) => {
-    asked.push(last);
-    return last === undefined ? [1, 2] : last === 2 ? [3] : [];
-  });
-  expect(await Array.fromAsync(pages)).toEqual([[1, 2], [3]]);
-  expect(asked).toEqual([undefined, 2, 3]);
-});
-
 test('rows are removed in parts of a bounded size, and one that another statement has locked stays', async () => {
   await sql.unsafe(`
     CREATE TABLE removed_rows (n integer PRIMARY KEY);
@@ -71,14 +61,6 @@ afterEach(async () => {
 });
 
 const rows = async () => [...(await database.sql`SELECT n FROM copied ORDER BY n`)].map(({ n }) => n);
-
-test('a copy that is finished has stored its rows, and the connection goes on', async () => {
-  const copy = await copyInto(connection, 'copied');
-  await copy.write('1\n2\n');
-  await copy.finish();
-  expect(await rows()).toEqual([1, 2]);
-  expect([...(await connection`SELECT 3 AS n`)]).toEqual([{ n: 3 }]);
-});
 
 test('a copy that Postgres refuses when it has every row fails with its reason, and the connection goes on', async () => {
   const copy = await copyInto(connection, 'copied');
