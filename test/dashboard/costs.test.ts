@@ -196,6 +196,8 @@ describe('Screen', () => {
       await expectUsed(accountId, cost);
       outcomes = [];
       const again = await send(visitor, name, all.length);
+      // It promises nothing for free.
+      if (cost === 0) expect(page.textOf('[data-free]')).toBe(name === 'names' ? null : '0 credits spent.');
       if (cost === 0) expect(saidCost(again)).toBe(3);
       else expect(again.textOf('main')).toContain('No credit spent: this list was charged before');
       await expectUsed(accountId, cost || 3);

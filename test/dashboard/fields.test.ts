@@ -89,7 +89,7 @@ test('in the forms of members', async () => {
     ...['', '/:id/remove', '/:id/role'].map((path) => `/settings/members${path}`),
     ...['/settings/delete', '/connect/consent'],
   ]);
-  // Their forms take no page's place (neighbour.test.ts).
+  // Their forms take no page's place (request/request-limit.test.ts).
   const ofPasswords = Object.keys(ROUTES).filter(
     (path) => ROUTES[path]!.for === 'member' && ROUTES[path]!.hasPassword,
   );

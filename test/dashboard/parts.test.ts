@@ -43,14 +43,7 @@ describe('the address that attempts are counted against', () => {
   });
 
   test.each([
-    '127.0.0.1',
-    '172.17.0.1',
-    '192.168.1.9',
-    '100.64.0.1',
-    '::1',
-    'fd00::1',
-    'fe80::1%a',
-    '10.1.1.1',
+    ...['127.0.0.1', '172.17.0.1', '192.168.1.9', '100.64.0.1', '::1', 'fd00::1', 'fe80::1%a', '10.1.1.1'],
   ])('may be shared when it is not public: %s', (peer) => expect(read(peer, null).isShared).toBe(true));
 
   test('may be shared when it names others while no proxy is named', () => {
@@ -126,9 +119,8 @@ describe('languages', () => {
     const [en, pt] = [textsOf(MESSAGES.en), textsOf(MESSAGES.pt)];
     expect(pt.length).toBe(en.length);
     // A text of two lines has one of each language.
-    expect([...en, ...pt].filter((text) => !/^[^\n|{}]+$/.test(text) || text.includes('undefined'))).toEqual(
-      [],
-    );
+    const bad = [...en, ...pt].filter((text) => !/^[^\n|{}]+$/.test(text) || text.includes('undefined'));
+    expect(bad).toEqual([]);
     expect(MESSAGES.pt.leftOf('3', '5')).toBe('3 de 5');
     const { screenPrice } = MESSAGES.en;
     expect(['1', '5'].map(screenPrice)).toEqual(['1 company costs 1 credit.', '5 companies cost 5 credits.']);
@@ -152,29 +144,16 @@ test('an email has one @ and a dot behind it, and nothing that could end a mail 
   for (const good of ['a@b.pt', 'maria.antunes+x@sub.example.com', 'ção@exemplo.pt'])
     expect([good, isEmail(good)]).toEqual([good, true]);
   for (const bad of [
-    '',
-    'a',
-    '@b.pt',
-    'a@b',
-    'a b@c.pt',
-    'a@b.pt\r\nBcc: x@y.pt',
-    '<a@b.pt>',
-    'a@b,c@d.pt',
+    ...['', 'a', '@b.pt', 'a@b', 'a b@c.pt', 'a@b.pt\r\nBcc: x@y.pt', '<a@b.pt>', 'a@b,c@d.pt'],
     `${'x'.repeat(250)}@b.pt`,
-  ]) {
+  ])
     expect([bad, isEmail(bad)]).toEqual([bad, false]);
-  }
 });
 
 test('a new password is refused when it is short, on the list of common ones, or repeats itself', () => {
   const refusal = (password: string) => passwordRefusal(MESSAGES.en, password, []);
   for (const common of [
-    'Password1234',
-    'QWERTY123456',
-    '1qaz2wsx3edc',
-    'aaaaaaaaaaaa',
-    'passwordPASSWORD',
-    'abc1abc1abc1',
+    ...['Password1234', 'QWERTY123456', '1qaz2wsx3edc', 'aaaaaaaaaaaa', 'passwordPASSWORD', 'abc1abc1abc1'],
   ])
     expect([common, refusal(common)]).toEqual([common, MESSAGES.en.passwordCommon]);
   expect(refusal('x1y2z3x4y5z')).toBe('A password has 12 to 128 characters.');
@@ -186,14 +165,8 @@ test('a new password is refused when it has the email, the name, the brand or th
   const about = ['maria.moreira@example.com', 'Livraria Ática', 'directory.example.org', 'Zé'];
   const refusal = (password: string) => passwordRefusal(MESSAGES.pt, password, about);
   for (const known of [
-    'maria.moreira@example.com',
-    'MariaMoreira2026',
-    'moreira@example',
-    'a livraria ática!',
-    'companydirectory',
-    'Diretório de Empresas',
-    'directory.example.org',
-    'example.org!',
+    ...['maria.moreira@example.com', 'MariaMoreira2026', 'moreira@example', 'a livraria ática!'],
+    ...['companydirectory', 'Diretório de Empresas', 'directory.example.org', 'example.org!'],
   ])
     expect([known, refusal(known)]).toEqual([known, MESSAGES.pt.passwordKnown]);
   for (const good of ['correct horse battery', 'o zé gosta de livros', '!!!! ---- ???? ++'])

@@ -69,14 +69,8 @@ export function createVisitor(
     headers: Record<string, string> = {},
     tries = 3,
   ): Promise<PageAnswer> {
-    const sent = new Headers({
-      'X-Forwarded-For': address,
-      'Accept-Language': language,
-      ...headers,
-    });
-    if (cookies.size > 0 && !sent.has('cookie')) {
-      sent.set('Cookie', cookiesOf({ cookies }));
-    }
+    const sent = new Headers({ 'X-Forwarded-For': address, 'Accept-Language': language, ...headers });
+    if (cookies.size > 0 && !sent.has('cookie')) sent.set('Cookie', cookiesOf({ cookies }));
     const response = await fetch(baseUrl + path, { ...init, headers: sent, redirect: 'manual' });
     for (const cookie of response.headers.getSetCookie()) {
       const [pair = '', ...attributes] = cookie.split(/;\s*/);
@@ -116,10 +110,7 @@ export function createVisitor(
       const inputs = [...element.querySelectorAll('input')].filter(
         (input) => input.getAttribute('type') !== 'checkbox' || input.hasAttribute('checked'),
       );
-      const own = inputs.map((input) => [
-        input.getAttribute('name') ?? '',
-        input.getAttribute('value') ?? '',
-      ]);
+      const own = inputs.map((input) => ['name', 'value'].map((name) => input.getAttribute(name) ?? ''));
       return post(element.getAttribute('action') ?? page, { ...Object.fromEntries(own), ...fields });
     },
   };
@@ -144,9 +135,10 @@ export async function signUp(
   const answer = await visitor.submit('/dashboard/sign-up', { ...person });
   if (answer.status !== 303)
     throw new Error(`the sign-up was refused: ${answer.status} ${answer.textOf('[role=alert]')}`);
-  const settings = await visitor.get('/dashboard/settings');
-  return { accountId: settings.textOf('dl code')!, ...person };
+  return { accountId: await ownAccount(visitor), ...person };
 }
+
+const ownAccount = async (visitor: Visitor) => (await visitor.get('/dashboard/settings')).textOf('dl code')!;
 
 type Service = Pick<TestService, 'baseUrl' | 'sql'> & { config: Pick<TestService['config'], 'authSecret'> };
 
@@ -192,8 +184,7 @@ export async function signUpByMail(
   const { password, ...own } = person;
   await visitor.submit('/dashboard/sign-up', own);
   await visitor.submit(await linkTo(mail, person.email), { password });
-  const settings = await visitor.get('/dashboard/settings');
-  return { accountId: settings.textOf('dl code')!, ...person };
+  return { accountId: await ownAccount(visitor), ...person };
 }
 
 /** Accepts an invitation as a new member. */
@@ -214,8 +205,7 @@ export async function linkTo(mail: MailServer, email: string): Promise<string> {
 
 /** A form's token, for a form that is sent without its page. */
 export async function formTokenOf(visitor: Visitor, page = '/dashboard/sign-in'): Promise<string> {
-  const { document } = await visitor.get(page);
-  return document.querySelector('input[name=form_token]')!.getAttribute('value')!;
+  return (await visitor.get(page)).valueOf('input[name=form_token]')!;
 }
 
 /** Creates a key. @returns its secret */
@@ -274,10 +264,7 @@ export async function enrolled(service: TestService) {
 }
 
 /** The hidden fields of a page's form. */
-export const fieldsOf = ({ document }: PageAnswer) =>
-  Object.fromEntries(
-    [...document.querySelectorAll('main form input[type=hidden]')].map((input) => [
-      input.getAttribute('name')!,
-      input.getAttribute('value')!,
-    ]),
-  );
+export function fieldsOf({ attributesOf }: PageAnswer): Record<string, string> {
+  const [names, values] = ['name', 'value'].map((name) => attributesOf('main form input[type=hidden]', name));
+  return Object.fromEntries(names!.map((name, index) => [name, values![index]]));
+}

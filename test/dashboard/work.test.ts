@@ -30,20 +30,8 @@ afterAll(async () => {
 
 /** What a field can be full of: rows, numbers, words, cells, choices, escaped characters, and texts that are hard for patterns. */
 const PARTS = [
-  '\n',
-  'a\n',
-  `${nif(1)}\n`,
-  '123456789 ',
-  '1:509442013 ',
-  'abc ',
-  ' a',
-  'a b;',
-  ';',
-  '"',
-  '1',
-  '1.1',
-  '1,1E',
-  'a@',
+  ...['\n', 'a\n', `${nif(1)}\n`, '123456789 ', '1:509442013 ', 'abc '],
+  ...[' a', 'a b;', ';', '"', '1', '1.1', '1,1E', 'a@'],
 ];
 /** The same in rows that are as long as those of the largest list that is read. */
 const IN_ROWS = PARTS.map((part) => `${part.repeat(95).replaceAll('\n', '').slice(0, 95)}\n`);
@@ -87,15 +75,8 @@ async function newSender(isVisitor = false) {
   const { visitor, ...member } = await createMember(service);
   await changePlan(sql, member.accountId, 'plus', {}, 'test');
   if (isVisitor) visitor.cookies.clear();
-  const form_token = await formTokenOf(
-    visitor,
-    isVisitor ? '/dashboard/sign-in' : '/dashboard/settings/name',
-  );
-  const headers = {
-    Cookie: cookiesOf(visitor),
-    'Accept-Encoding': 'gzip',
-    Origin: baseUrl,
-  };
+  const form_token = await formTokenOf(visitor, `/dashboard/${isVisitor ? 'sign-in' : 'settings/name'}`);
+  const headers = { Cookie: cookiesOf(visitor), 'Accept-Encoding': 'gzip', Origin: baseUrl };
   const post = (path: string, fields: Record<string, string>) =>
     fetch(`${baseUrl}/dashboard${path}`, {
       ...{ headers, redirect: 'manual', decompress: false },

@@ -1,20 +1,30 @@
-/** Requests of the dashboard: how many a client has, and how a form arrives. */
+/** Requests of the dashboard: how many a client has, the places that forms and documents take, and how a form arrives. */
 import { afterAll, describe, expect, spyOn, test } from 'bun:test';
 import type { Socket } from 'node:net';
+import * as clientDocument from '../../../src/dashboard/connections/client-document.ts';
 import type { DashboardParts } from '../../../src/dashboard/context.ts';
 import { createDashboard } from '../../../src/dashboard/dashboard.ts';
 import { networkOf } from '../../../src/dashboard/request/client-address.ts';
 import { createRequestLimit } from '../../../src/dashboard/request/request-limit.ts';
 import * as requestHandler from '../../../src/dashboard/request-handler.ts';
+import { ROUTES } from '../../../src/dashboard/routes.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import { call, sendText } from '../../support/client.ts';
-import type { TestService } from '../../support/service.ts';
+import { storeRecord } from '../../support/records.ts';
+import { createCaller, type TestService } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
+import { agentOf, openConsent } from '../connections/agent.ts';
 import { startDashboardService } from '../service.ts';
-import { createMember, createVisitor, formTokenOf, makeKey, signUp } from '../visitor.ts';
+import { createMember, createVisitor, formTokenOf, makeKey, signUp, type Visitor } from '../visitor.ts';
+
+const NIF = '509442013';
 
 const service = await startDashboardService();
+await storeRecord(service.sql, NIF, 'Nexperience Lda');
 afterAll(() => service.stop());
+
+/** What a browser is known as, and its address. */
+type Who = [knownUser: string | null, address?: string];
 
 function setUp() {
   let nowMs = 1000;
@@ -37,60 +47,45 @@ function setUp() {
 }
 
 describe('the buckets', () => {
-  test('a member has 120 requests, from all browsers together, and two a second after that', async () => {
-    const { limit, client, takeAll, pass } = setUp();
-    expect(await takeAll(client('maria'), 'maria')).toBe(120);
-    const second = client('maria', '192.0.2.2');
-    expect(await limit.take(second, 'maria')).toBe(false);
-    expect(await limit.take(client('rui', '192.0.2.2'), 'rui')).toBe(true);
+  const MARIA: Who = ['maria'];
+  const ELSEWHERE: Who = ['maria', '192.0.2.9'];
+  const RUI: Who = ['rui', '192.0.2.9'];
+  const VISITOR: Who = [null];
+  const in48 = (rest: string): Who => [null, `2001:db8:1:${rest}`];
+  test.each<[what: string, Who, userId: string | null, count: number, paused: Who[], others: Who[]]>([
+    ['a member has 120 requests in all browsers', MARIA, 'maria', 120, [MARIA, ELSEWHERE], [RUI, VISITOR]],
+    ['visitors share 300 requests an address', VISITOR, null, 300, [VISITOR], [MARIA, [null, '192.0.2.9']]],
+    ['an IPv6 /64 is one', in48('2::1'), null, 300, [in48('2::9'), in48('2:ffff::7')], [in48('3::1')]],
+    ['a browser whose session has ended is one', MARIA, null, 300, [MARIA], [ELSEWHERE, RUI, VISITOR]],
+    ['a session in the browser of another', MARIA, 'rui', 120, [MARIA], [ELSEWHERE, RUI, VISITOR]],
+    ['a session without a cookie', VISITOR, 'ana', 120, [], [VISITOR]],
+  ])(
+    '%s; a client that was refused is paused for five seconds (%j of user %j: %d; paused: %j; not: %j)',
+    async (_, who, userId, count, paused, others) => {
+      const { limit, client, takeAll, pass } = setUp();
+      expect(limit.isPaused(client(...who))).toBe(false);
+      expect(await takeAll(client(...who), userId)).toBe(count);
+      expect(await limit.take(client(...(paused[0] ?? who)), userId)).toBe(false);
+      for (const other of others) {
+        expect([other, limit.isPaused(client(...other))]).toEqual([other, false]);
+        // A user whose requests another browser has taken is not paused, but has none left.
+        const hasLeft = await limit.take(client(...other), other[0]);
+        expect([other, hasLeft]).toEqual([other, other[0] === null || other[0] !== userId]);
+      }
+      for (const ms of [4999, 1]) {
+        for (const one of paused) expect([one, limit.isPaused(client(...one))]).toEqual([one, true]);
+        pass(ms);
+      }
+      for (const one of paused) expect([one, limit.isPaused(client(...one))]).toEqual([one, false]);
+      expect(await limit.take(client(...who), userId)).toBe(true);
+    },
+  );
+
+  test('a member who has none left gets two a second', async () => {
+    const { client, takeAll, pass } = setUp();
+    await takeAll(client('maria'), 'maria');
     pass(500);
-    expect(await limit.take(second, 'maria')).toBe(true);
-    expect(await limit.take(second, 'maria')).toBe(false);
-  });
-
-  test('a client that was refused is paused for five seconds, wherever it is', async () => {
-    const { limit, client, takeAll, pass } = setUp();
-    const refused = client('maria');
-    expect(limit.isPaused(refused)).toBe(false);
-    await takeAll(refused, 'maria');
-    expect(limit.isPaused(client('maria', '192.0.2.9'))).toBe(true);
-    expect(limit.isPaused(client('rui'))).toBe(false);
-    expect(limit.isPaused(client(null))).toBe(false);
-    pass(4999);
-    expect(limit.isPaused(refused)).toBe(true);
-    pass(1);
-    expect(limit.isPaused(refused)).toBe(false);
-    expect(await limit.take(refused, 'maria')).toBe(true);
-  });
-
-  test('a browser whose session has ended has the tokens of a visitor for itself; its user and other visitors keep theirs', async () => {
-    const { limit, client, takeAll } = setUp();
-    expect(await takeAll(client('maria'), null)).toBe(300);
-    expect(await limit.take(client(null), null)).toBe(true);
-    const { limit: other, takeAll: takeOthers } = setUp();
-    await takeOthers(client('maria'), null);
-    expect(other.isPaused(client('maria'))).toBe(true);
-    expect(other.isPaused(client('maria', '192.0.2.9'))).toBe(false);
-    expect(other.isPaused(client('rui'))).toBe(false);
-    expect(other.isPaused(client(null))).toBe(false);
-    expect(await other.take(client('maria', '192.0.2.9'), 'maria')).toBe(true);
-  });
-
-  test('a session in the browser of another user pauses that browser alone, and one without a cookie pauses no visitor', async () => {
-    const { limit, client, takeAll } = setUp();
-    expect(await takeAll(client('maria'), 'rui')).toBe(120);
-    expect(limit.isPaused(client('maria'))).toBe(true);
-    expect(await takeAll(client(null), 'ana')).toBe(120);
-    for (const other of [client('maria', '192.0.2.9'), client('rui'), client(null)])
-      expect([other, limit.isPaused(other)]).toEqual([other, false]);
-  });
-
-  test('visitors share 300 requests an address, an IPv6 /64 counting as one', async () => {
-    const { limit, client, takeAll } = setUp();
-    expect(await takeAll(client(null, '2001:db8:1:2::1'), null)).toBe(300);
-    expect(await limit.take(client(null, '2001:db8:1:2:ffff::7'), null)).toBe(false);
-    expect(limit.isPaused(client(null, '2001:db8:1:2::9'))).toBe(true);
-    expect(await limit.take(client(null, '2001:db8:1:3::1'), null)).toBe(true);
+    expect(await takeAll(client('maria'), 'maria')).toBe(1);
   });
 
   test('networks', () => {
@@ -123,6 +118,81 @@ test('a member who asks for too many pages is told to wait; other members and th
   expect((await other.get('/dashboard')).status).toBe(200);
   const { body } = await call(service.url, '/usage', { key: await makeKey(other) });
   expect(body.data.rateLimit.remaining).toBe(19);
+});
+
+const newMember = async () => (await createMember(service)).visitor;
+const newVisitor = async () => createVisitor(service.baseUrl);
+
+// The queue of pages would take all forms with a password, and let four of them in.
+test.each<[string, string, () => Promise<Visitor>, senders: number, forms: number, refusal: number]>([
+  ['of one member', '/keys', newMember, 1, 150, 429],
+  ['with a password, of visitors,', '/sign-in', newVisitor, 4, 27, 503],
+  ['with a password, of members,', '/settings/members', newMember, 4, 27, 503],
+])(
+  'forms %s take two places, and none of a page of others or of the API',
+  async (_, path, createSender, count, sent, refusal) => {
+    const senders = await Promise.all(Array.from({ length: count }, createSender));
+    const tokens = await Promise.all(senders.map((sender) => formTokenOf(sender, `/dashboard${path}`)));
+    const [member, visitor, { key }] = [
+      await newMember(),
+      await newVisitor(),
+      await createCaller(service.sql),
+    ];
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    const { POST } = ROUTES[path]!;
+    let held = 0;
+    ROUTES[path]!.POST = async () => {
+      held += 1;
+      await released;
+      return { redirect: '/dashboard' };
+    };
+    const statuses: number[] = [];
+    const send = async (_: unknown, index: number) => {
+      const at = index % count;
+      const { status } = await senders[at]!.post(`/dashboard${path}`, { form_token: tokens[at] });
+      statuses.push(status);
+    };
+    const forms = Array.from({ length: sent }, send);
+    try {
+      // It comes when all tokens of the member, or all places and the queue, are taken.
+      await until('a refusal', () => statuses.length > 0);
+      const ask = (path: string) =>
+        fetch(service.url + path, { headers: { Authorization: `Bearer ${key}` } });
+      const answers = await Promise.all([
+        ...[member.get('/dashboard'), visitor.get('/dashboard/sign-in')],
+        ...[ask('/usage'), ask(`/companies/${NIF}`)],
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      expect([held, [...new Set(statuses)]]).toEqual([2, [refusal]]);
+    } finally {
+      release();
+      await Promise.all(forms);
+      ROUTES[path]!.POST = POST as never;
+    }
+  },
+);
+
+test('agents whose documents are late take no place of a page', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  let reads = 0;
+  const reading = spyOn(clientDocument, 'createClientReader').mockReturnValue(async () => {
+    reads += 1;
+    await released;
+    throw new clientDocument.ClientError('late');
+  });
+  const agent = agentOf('https://agent.example/client.json', 'https://agent.example/');
+  const consents = [1, 2, 3, 4].map(async () => {
+    const member = await newMember();
+    return member.get(await openConsent(member, agent));
+  });
+  try {
+    await until('all documents', () => reads === consents.length);
+    expect((await (await newMember()).get('/dashboard')).status).toBe(200);
+  } finally {
+    release();
+    for (const { status } of await Promise.all(consents)) expect(status).toBe(400);
+    reading.mockRestore();
+  }
 });
 
 const requests = ({ logLines }: TestService) => logLines.filter((line) => line.msg === 'request');
