@@ -5,12 +5,12 @@ import { METERING_DATA } from '../../../src/metering/account-data/metering-data.
 import { createAccount } from '../../../src/metering/accounts/account-store.ts';
 import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { createCredits } from '../../../src/metering/credits/charge.ts';
-import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
+import { chargeBatch, chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { refundCredits, refundOwed, voidAttempt } from '../../../src/metering/credits/refund.ts';
 import { purgeJournal, rollUpCalls, startCallRollup } from '../../../src/metering/credits/rollup.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { createLogTo } from '../../../src/platform/observability/log.ts';
-import type { Sql } from '../../../src/platform/postgres/connect.ts';
+import { connectPostgres, type Sql } from '../../../src/platform/postgres/connect.ts';
 import { createCleanup } from '../../../src/platform/runtime/shutdown.ts';
 import { storeCallCounts } from '../../support/counts.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -20,6 +20,7 @@ import { createCaller } from '../../support/service.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
 import {
   attemptsOf,
+  callOf,
   chargeMany,
   chargeOne,
   differingTotals,
@@ -46,6 +47,27 @@ test('a refund comes back no second time when the journal has forgotten it, beca
   await purgeJournal(sql);
   await refund();
   expect(await ledgerOf(sql, accountId)).toEqual({ used: 1, credits: 0, calls: 1 });
+});
+
+test('no statement of the ledger reads a table whole that grows', async () => {
+  const caller = await createCaller(sql, { included: 10 });
+  const pool = connectPostgres(url, { max: 1, pointQueries: true });
+  const whole = await pool.begin(async (transaction) => {
+    const sql = transaction as unknown as Sql;
+    const call = callOf(caller.accountId, { keyId: caller.keyId });
+    const [attempt, id] = [randomUUID(), randomUUID()];
+    await chargeBatch(sql, [call, call], attempt, (work) => Promise.resolve(work));
+    await refundCredits(sql, [{ ...call, id, attempt, purchased: 0 }]);
+    await rollUpCalls(sql);
+    await refundOwed(sql);
+    await purgeJournal(sql);
+    const notes = createNotes(sql);
+    noteProblem(notes, caller, 'validation', { trace: { callId: id } });
+    await notes.write();
+    return sql`SELECT relname AS table FROM pg_stat_xact_user_tables WHERE seq_scan > 0 ORDER BY relname`;
+  });
+  await pool.end();
+  expect(whole.map(({ table }) => table)).toEqual(['activity_numbers', 'plans']);
 });
 
 test('a refund ends when it is stored, or after 2 s; then it is stored later', async () => {

@@ -35,7 +35,7 @@ const RELEASED: Record<string, string> = {
   '0012_file_hashes.sql': 'bd9e5865e97b4825990241595ade47f3e2b09c0e18b37e9b7204f6ef615a2009',
   '0013_activity_reasons.sql': 'bf551a25609ea81e5baaf98493340614ce01e9dda4f4fd7c751d9f3e0b8dfb64',
   '0014_counters.sql': 'ec5e6a3fad2dc6aa4c5b5215fcb1a8401ce050572f6c6c02c55a600537260c8a',
-  '0015_counter_check.sql': 'eed289b3f2b2d4f2705d10352f929e9402d0f036951a6da095054b70b754f433',
+  '0015_cheaper_writes.sql': '8f5d742de3b58efcddcae5a8a9a6bfc2e385896d1aee4d29d9d0ec107d5addd3',
 };
 
 test.each(Object.entries(RELEASED))(
