@@ -102,9 +102,10 @@ for (const time of document.querySelectorAll('time[datetime*=T]')) {
   time.append(create('small', { textContent: ` (${own} ${document.body.dataset.local})` }));
 }
 
-// A menu closes at a press beside it, and at Escape, which otherwise leaves a question.
+// A menu closes at a press beside it, and at Escape, which otherwise leaves a question. An input method has its own Escape.
 for (const event of ['click', 'keydown'])
-  addEventListener(event, ({ target, key }) => {
+  addEventListener(event, ({ target, key, isComposing }) => {
+    if (isComposing) return;
     const menu = document.querySelector('.menu[open]');
     if (menu === null && key === 'Escape') document.querySelector('button.bad + a')?.click();
     if (menu === null || (key === undefined ? menu.contains(target) : key !== 'Escape')) return;
