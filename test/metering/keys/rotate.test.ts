@@ -24,11 +24,8 @@ afterAll(async () => {
 const ask = (secret: string) => instances[0]!.authenticate(secret);
 const clock = async () => (await sql<{ now: Date }[]>`SELECT clock_timestamp() AS now`)[0]!.now;
 
-/**
- * Asks again and again until the secret is refused.
- * @returns whether the secret was accepted in a question that was sent at or after `end`, by Postgres's clock
- */
-async function isAcceptedAfter(secret: string, end: Date): Promise<boolean> {
+/** Asks again and again until the secret is refused: that is at `end` by Postgres's clock, and no question of a later time is accepted. */
+async function expectEnd(secret: string, end: Date): Promise<void> {
   let late = false;
   await until('the refusal', async () => {
     const askedAt = await clock();
@@ -37,7 +34,7 @@ async function isAcceptedAfter(secret: string, end: Date): Promise<boolean> {
     if (isAccepted && askedAt >= end) late = true;
     return !isAccepted;
   });
-  return late;
+  expect([late, (await clock()) >= end]).toEqual([false, true]);
 }
 
 describe('an expiry', () => {
@@ -47,8 +44,7 @@ describe('an expiry', () => {
       UPDATE api_keys SET expires_at = date_trunc('milliseconds', clock_timestamp()) + interval '1 second'
       WHERE id = ${keyId} RETURNING expires_at AS expires`;
     expect(await ask(key)).toMatchObject({ keyId });
-    expect(await isAcceptedAfter(key, row!.expires)).toBe(false);
-    expect((await clock()) >= row!.expires).toBe(true);
+    await expectEnd(key, row!.expires);
   });
 
   test('must be in the future when the key is created', async () => {
@@ -110,8 +106,7 @@ describe('a rotation', () => {
   test('ends the previous secret at the end of its overlap by Postgres’s clock', async () => {
     const { keyId, key } = await createCaller(sql);
     const { secret, previousUntil } = await rotateKey(sql, keyId, 1, 'test');
-    expect(await isAcceptedAfter(key, previousUntil)).toBe(false);
-    expect((await clock()) >= previousUntil).toBe(true);
+    await expectEnd(key, previousUntil);
     expect(await ask(secret)).toMatchObject({ keyId });
   });
 
@@ -134,10 +129,8 @@ describe('a rotation', () => {
     const short = await rotateKey(sql, keyId, HOUR_S, 'test');
     const long = await rotateKey(sql, keyId, 2 * HOUR_S, 'test');
     const untilOf = async (secret: string) =>
-      (
-        await sql<{ until: Date }[]>`
-        SELECT until FROM api_key_previous_secrets WHERE secret_sha256 = ${hashSecret(secret)}`
-      )[0]!.until;
+      (await sql`SELECT until FROM api_key_previous_secrets WHERE secret_sha256 = ${hashSecret(secret)}`)[0]!
+        .until;
     expect(await untilOf(key)).toEqual(short.previousUntil);
     expect(await untilOf(short.secret)).toEqual(long.previousUntil);
     expect((await findKey(sql, accountId, keyId))!.previousUntil).toEqual(long.previousUntil);

@@ -1,5 +1,5 @@
 /** Uses of keys, counts of error answers and answers of the activity: a lock or a failure of one kind loses nothing of another. */
-import { afterAll, describe, expect, setSystemTime, test } from 'bun:test';
+import { afterAll, expect, setSystemTime, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { deleteAccount, removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import type { ProblemName } from '../../../src/http/problems.ts';
@@ -10,7 +10,7 @@ import { endPreviousSecrets } from '../../../src/metering/keys/expire.ts';
 import { requireKeyDetails } from '../../../src/metering/keys/key-details.ts';
 import { createKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../../src/metering/keys/rotate.ts';
-import { generateSecret } from '../../../src/metering/keys/secret.ts';
+import { generateSecret, hashSecret } from '../../../src/metering/keys/secret.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { storeErrorCounts } from '../../support/counts.ts';
@@ -25,8 +25,9 @@ const database = await createTestDatabase('notes');
 const { sql } = database;
 const impatient = connectPostgres(database.url, { max: 2, lockTimeoutMs: 50 });
 const proxy = await startProxy(database.url);
+const behindProxy = connectPostgres(proxy.url(database.url), { max: 2 });
 afterAll(async () => {
-  await impatient.end();
+  await Promise.all([impatient, behindProxy].map((pool) => pool.end({ timeout: 1 })));
   await proxy.close();
   await database.drop();
 });
@@ -34,11 +35,7 @@ afterAll(async () => {
 /** Notes one of each kind. */
 async function noteAll(notes: ReturnType<typeof createNotes>) {
   const caller = await createCaller(sql);
-  const [{ hash }] = (await sql`
-    SELECT encode(secret_sha256, 'base64') AS hash FROM api_keys WHERE id = ${caller.keyId}`) as unknown as [
-    { hash: string },
-  ];
-  notes.used(hash);
+  notes.used(hashSecret(caller.key).toString('base64'));
   noteProblem(notes, caller, 'validation', { trace: { callId: randomUUID() } });
   return caller;
 }
@@ -55,6 +52,7 @@ test.each([
   ['the numbers of the activity are locked', 'SELECT FROM activity_numbers FOR UPDATE', [1, 1, 0]],
   ['the counts are locked', 'LOCK TABLE daily_counts IN EXCLUSIVE MODE', [0, 0, 1]],
   ['the uses are locked', 'LOCK TABLE api_key_uses IN EXCLUSIVE MODE', [0, 0, 1]],
+  ['all accounts are locked', 'SELECT FROM accounts FOR UPDATE', [1, 1, 1]],
 ])('while %s the other notes are written, and these with the next write', async (_what, lock, meanwhile) => {
   const notes = createNotes(impatient);
   const caller = await noteAll(notes);
@@ -91,7 +89,10 @@ const uses = createNotes(sql);
 const refused: string[] = [];
 const authenticator = await createAuthenticator(sql, {
   used: uses.used,
-  refused: ({ keyId }) => void refused.push(keyId),
+  refused(key) {
+    refused.push(key.keyId);
+    noteProblem(uses, key, 'unauthorized');
+  },
 });
 afterAll(() => authenticator.close());
 
@@ -205,21 +206,11 @@ test('401s of keys that ended over 30 days ago share a row, however many keys th
     UPDATE api_keys SET created_at = now() - interval '1 year', revoked_at = now() - ${days} * interval '1 day'`;
   await sql`${endedAgo(29.9)} WHERE account_id = ${accountId}`;
   for (const { id } of others) await sql`${endedAgo(30.1)} WHERE id = ${id}`;
-  await authenticate([key, testKey, ...others.map((other) => other.secret)]);
+  for (const secret of [key, testKey, ...others.map((other) => other.secret)])
+    await authenticator.authenticate(secret);
+  await uses.write();
   expect(await countsOf(accountId)).toEqual({ [`${keyId} 401`]: 1, 'ended 401': 3 });
 });
-
-/** Counts the refusals of secrets as the service does. */
-async function authenticate(secrets: string[]): Promise<void> {
-  const errors = createNotes(sql);
-  const authenticator = await createAuthenticator(sql, {
-    used() {},
-    refused: (refused) => noteProblem(errors, refused, 'unauthorized'),
-  });
-  for (const secret of secrets) await authenticator.authenticate(secret);
-  await authenticator.close();
-  await errors.write();
-}
 
 test('counts are kept for 13 months', async () => {
   const { accountId } = await createCaller(sql);
@@ -235,7 +226,6 @@ test('counts are kept for 13 months', async () => {
 
 test('answers of a write that Postgres does not take are not counted, and later ones are', async () => {
   const caller = await createCaller(sql);
-  const behindProxy = connectPostgres(proxy.url(database.url), { max: 2 });
   await behindProxy`SELECT 1`;
   const errors = createNotes(behindProxy);
   noteProblem(errors, caller, 'service-unavailable');
@@ -245,12 +235,10 @@ test('answers of a write that Postgres does not take are not counted, and later 
   noteProblem(errors, caller, 'service-unavailable');
   await errors.write();
   expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 5xx`]: 1 });
-  await behindProxy.end({ timeout: 1 });
 });
 
 test('answers that Postgres has written without acknowledging it are counted once', async () => {
   const caller = await createCaller(sql);
-  const behindProxy = connectPostgres(proxy.url(database.url), { max: 2 });
   const errors = createNotes(behindProxy);
   noteProblem(errors, caller, 'validation');
   await errors.write();
@@ -267,7 +255,6 @@ test('answers that Postgres has written without acknowledging it are counted onc
   noteProblem(errors, caller, 'validation');
   await errors.write();
   expect(await countsOf(caller.accountId)).toEqual({ [`${caller.keyId} 4xx`]: 3 });
-  await behindProxy.end({ timeout: 1 });
 });
 
 test('memory is bounded: what it has no room for is not counted', async () => {
@@ -301,26 +288,13 @@ test('a write that waits too long for its turn loses no count: it and the parts 
   expect(await countsOf(caller.accountId)).toEqual({ ...expected, 'key_0 4xx': 2 });
 });
 
-describe('a deleted account', () => {
-  test('has no counts, and gets none that were in memory', async () => {
-    const caller = await createCaller(sql);
-    const errors = createNotes(sql);
-    noteProblem(errors, caller, 'validation');
-    await errors.write();
-    noteProblem(errors, caller, 'validation');
-    await deleteAccount(sql, caller.accountId, 'test');
-    await errors.write();
-    expect(await countsOf(caller.accountId)).toEqual({});
-  });
-});
-
-test('a transaction that has locked an account delays no count, not even its own', async () => {
-  const callers = [await createCaller(sql), await createCaller(sql)];
-  const errors = createNotes(impatient);
-  for (const caller of callers) noteProblem(errors, caller, 'validation');
-  const lock = await lockRow(sql, callers[0]!.accountId, 'accounts');
+test('a deleted account has no counts, and gets none that were in memory', async () => {
+  const caller = await createCaller(sql);
+  const errors = createNotes(sql);
+  noteProblem(errors, caller, 'validation');
   await errors.write();
-  for (const { accountId, keyId } of callers)
-    expect(await countsOf(accountId)).toEqual({ [`${keyId} 4xx`]: 1 });
-  await lock.release();
+  noteProblem(errors, caller, 'validation');
+  await deleteAccount(sql, caller.accountId, 'test');
+  await errors.write();
+  expect(await countsOf(caller.accountId)).toEqual({});
 });
