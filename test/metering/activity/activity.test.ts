@@ -10,9 +10,10 @@ import { refundOwed, voidAttempt } from '../../../src/metering/credits/refund.ts
 import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
 import { connectPostgres, type Transaction } from '../../../src/platform/postgres/connect.ts';
+import { DAY } from '../../../src/platform/units.ts';
 import { storeActivity } from '../../support/activity.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { cancelWaiting, waitingForLock } from '../../support/locks.ts';
+import { cancelWaiting, hold, waitingForLock } from '../../support/locks.ts';
 import { noteProblem } from '../../support/notes.ts';
 import { createCaller } from '../../support/service.ts';
 import { callOf, rollUpAll } from '../credits/ledger.ts';
@@ -40,17 +41,16 @@ const partitions = async () => {
     WHERE inhparent = 'activity_parts'::regclass ORDER BY relname`;
   return rows.map(({ name }) => name);
 };
-const nameOf = (daysAgo: number) =>
-  `activity_${new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10).replaceAll('-', '')}`;
+const ago = (days: number) => new Date(Date.now() - days * DAY);
+const dayOf = (daysAgo: number) => ago(daysAgo).toISOString().slice(0, 10);
+const nameOf = (daysAgo: number) => `activity_${dayOf(daysAgo).replaceAll('-', '')}`;
 
 /** A partition of an earlier day, with a row of the account. */
 async function storeDay(accountId: string, daysAgo: number): Promise<void> {
-  const at = new Date(Date.now() - daysAgo * 86_400_000);
-  const day = at.toISOString().slice(0, 10);
-  const bound = (to: string) => `${Date.parse(to) * 1000}`;
-  const next = new Date(Date.parse(day) + 86_400_000).toISOString();
+  const at = ago(daysAgo);
+  const [from, to] = [daysAgo, daysAgo - 1].map((day) => Date.parse(dayOf(day)) * 1000);
   await sql.unsafe(
-    `CREATE TABLE ${nameOf(daysAgo)} PARTITION OF activity_parts FOR VALUES FROM (${bound(day)}) TO (${bound(next)})`,
+    `CREATE TABLE ${nameOf(daysAgo)} PARTITION OF activity_parts FOR VALUES FROM (${from}) TO (${to})`,
   );
   const taken = sql`activity_number(${at}) - 1`;
   await storeActivity(sql, { accountId, rows: 1, at, credits: daysAgo, taken });
@@ -59,15 +59,13 @@ async function storeDay(accountId: string, daysAgo: number): Promise<void> {
 test('whole days go once they are over, by the dropping of their table, and a reader sees none of them', async () => {
   const { accountId } = await createCaller(sql);
   for (const daysAgo of [3, 2, 1]) await storeDay(accountId, daysAgo);
-  const reader = await sql.reserve();
-  await reader.unsafe(`BEGIN; SELECT FROM ${nameOf(3)}`);
+  const backup = await hold(sql, (sql) => sql.unsafe(`SELECT FROM ${nameOf(3)}`));
   await purgeActivity(sql, 2);
-  // A backup reads it, and readers see none of it.
+  // The backup reads it, and readers see none of it.
   expect(await partitions()).toEqual([3, 2, 1, 0, -1].map(nameOf));
   const daysOf = async () => (await readActivity(sql, accountId, null)).rows.map(({ credits }) => credits);
   expect(await daysOf()).toEqual([2, 1]);
-  await reader.unsafe('COMMIT');
-  reader.release();
+  await backup.release();
   await purgeActivity(sql, 2);
   expect(await partitions()).toEqual([2, 1, 0, -1].map(nameOf));
   await Promise.all([purgeActivity(sql, 1), purgeActivity(sql, 1)]);
@@ -82,14 +80,12 @@ test('whole days go once they are over, by the dropping of their table, and a re
 test('the table of a new day is made by the first write, beside a backup that reads the activity', async () => {
   const { accountId } = await createCaller(sql);
   for (const name of await partitions()) await sql.unsafe(`DROP TABLE ${name}`);
-  const backup = await sql.reserve();
-  await backup.unsafe('BEGIN; LOCK TABLE activity_parts IN ACCESS SHARE MODE');
+  const backup = await hold(sql, (sql) => sql`LOCK TABLE activity_parts IN ACCESS SHARE MODE`);
   await chargeCalls(sql, [callOf(accountId)], randomUUID());
   await Promise.all([rollUpCalls(sql), rollUpCalls(sql)]);
   expect(await partitions()).toEqual([nameOf(0), nameOf(-1)]);
   expect((await readActivity(sql, accountId, null)).rows).toHaveLength(1);
-  await backup.unsafe('COMMIT');
-  backup.release();
+  await backup.release();
 });
 
 test('a deletion removes an account’s activity, and no roll-up or note that waited for it writes any', async () => {
@@ -100,9 +96,10 @@ test('a deletion removes an account’s activity, and no roll-up or note that wa
   await rollUpCalls(sql);
   await charge();
   // The deletion waits with its last step, when it has the numbers.
-  const gate = await sql.reserve();
-  await gate.unsafe(`BEGIN; LOCK TABLE activity_parts IN ROW SHARE MODE`);
-  await gate`SELECT FROM activity_parts WHERE account_id = ${accountId} FOR UPDATE`;
+  const gate = await hold(
+    sql,
+    (sql) => sql`SELECT FROM activity_parts WHERE account_id = ${accountId} FOR UPDATE`,
+  );
   const deleting = connectPostgres(database.url, { max: 1 });
   const deletion = deleting.begin(async (transaction) => {
     await transaction`SELECT take_activity_numbers(0)`;
@@ -115,8 +112,7 @@ test('a deletion removes an account’s activity, and no roll-up or note that wa
     noteProblem(notes, { accountId: id, keyId: 'key_a' }, 'validation', newCall());
   const writes = [rollUpCalls(sql), notes.write()];
   await waitingForLock(sql, 3);
-  await gate`COMMIT`;
-  gate.release();
+  await gate.release();
   await Promise.all([deletion, ...writes]);
   expect((await readActivity(sql, accountId, null)).rows).toEqual([]);
   expect((await readActivity(sql, other.accountId, null)).rows).toHaveLength(3);
@@ -125,11 +121,8 @@ test('a deletion removes an account’s activity, and no roll-up or note that wa
 
 test('account delete removes the activity', async () => {
   const { accountId } = await createCaller(sql, { included: 5000 });
-  await chargeCalls(
-    sql,
-    Array.from({ length: 400 }, () => callOf(accountId)),
-    randomUUID(),
-  );
+  const calls = Array.from({ length: 400 }, () => callOf(accountId));
+  await chargeCalls(sql, calls, randomUUID());
   await rollUpCalls(sql);
   await deleteAccount(sql, accountId, 'test');
   await chargeCalls(sql, [callOf(accountId)], randomUUID());
@@ -160,13 +153,14 @@ test('notes that wait in vain for their turn are written before the next ones, t
   // The first 15, and 20 of the 25 that were noted while those waited.
   expect(rows).toHaveLength(36);
   expect(rows.map(({ unlisted }) => unlisted).filter((unlisted) => unlisted !== null)).toEqual([5]);
-  expect(rows[0]).toMatchObject({
+  const answer = {
     kind: 'answer',
     status: 429,
     problem: 'rate-limit-exceeded',
     key: null,
     credits: 0,
-  });
+  } as const;
+  expect(rows[0]).toMatchObject(answer);
 });
 
 test('notes that wait for their turn have the same bound as new ones', async () => {
@@ -186,27 +180,21 @@ test('notes that wait for their turn have the same bound as new ones', async () 
   await notes.write();
   const pages = await Promise.all(callers.map(({ accountId }) => readActivity(sql, accountId, null)));
   const rows = pages.flatMap((page) => page.rows);
-  const [listed, others] = [
-    rows.filter(({ unlisted }) => unlisted === null),
-    rows.map((row) => row.unlisted ?? 0),
-  ];
+  const unlisted = rows.flatMap((row) => row.unlisted ?? []);
   // Three that wait, and three that were noted meanwhile.
-  expect([listed.length, others.reduce((sum, count) => sum + count, 0)]).toEqual([6, 6]);
+  expect(rows.length - unlisted.length).toBe(6);
+  expect(unlisted.reduce((sum, count) => sum + count, 0)).toBe(6);
 });
 
 test('a list is filtered by key, endpoint, outcome, day and request, and read in parts from either end', async () => {
   const { accountId } = await createCaller(sql, { included: 100 });
   const own = randomUUID();
-  const at = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000);
-  await chargeCalls(
-    sql,
-    [
-      callOf(accountId, { keyId: 'a' }),
-      callOf(accountId, { keyId: 'b', activity: `${own}\tGET /companies\torder-1`, credits: 2 }),
-      callOf(accountId, { keyId: 'a', activity: `${randomUUID()}\tGET /companies\torder-1`, credits: 3 }),
-    ],
-    randomUUID(),
-  );
+  const calls = [
+    callOf(accountId, { keyId: 'a' }),
+    callOf(accountId, { keyId: 'b', activity: `${own}\tGET /companies\torder-1`, credits: 2 }),
+    callOf(accountId, { keyId: 'a', activity: `${randomUUID()}\tGET /companies\torder-1`, credits: 3 }),
+  ];
+  await chargeCalls(sql, calls, randomUUID());
   await rollUpCalls(sql);
   const notes = createNotes(sql);
   for (const kind of ['validation', 'rate-limit-exceeded', 'internal-error'] as const)
@@ -214,25 +202,23 @@ test('a list is filtered by key, endpoint, outcome, day and request, and read in
   // A repetition is an answer without a problem.
   notes.answered({ accountId, keyId: 'b' }, newCall().trace, ok({}), { spent: 2, isRepeated: true });
   await notes.write();
-  const all = { order: 'DESC', rows: 100 } as const;
-  const found = async (
-    filter: Parameters<typeof listActivity>[2],
-    slice: Parameters<typeof listActivity>[3] = all,
-  ) => (await listActivity(sql, accountId, filter, slice)).map(({ credits, problem }) => problem ?? credits);
+  const found = async (filter: Parameters<typeof listActivity>[2]) => {
+    const listed = await listActivity(sql, accountId, filter, { order: 'DESC', rows: 100 });
+    return listed.map(({ credits, problem }) => problem ?? credits);
+  };
   const answers = (await found({ problems: true })).toSorted();
   expect(answers).toEqual(['internal-error', 'rate-limit-exceeded', 'validation']);
   expect((await found({ key: 'a' })).toSorted()).toEqual([1, 3]);
   expect((await found({ request: 'order-1' })).toSorted()).toEqual([2, 3]);
   expect(await found({ request: own })).toEqual([2]);
-  expect(await found({ key: 'a', problems: false, day: at(0).toISOString().slice(0, 10) })).toHaveLength(2);
-  expect(await found({ day: at(1).toISOString().slice(0, 10) })).toEqual([]);
-  expect(await found({ from: at(-1) })).toEqual([]);
-  expect(await found({ from: at(1) })).toHaveLength(7);
+  expect(await found({ key: 'a', problems: false, day: dayOf(0) })).toHaveLength(2);
+  expect(await found({ day: dayOf(1) })).toEqual([]);
+  expect(await found({ from: ago(-1) })).toEqual([]);
+  expect(await found({ from: ago(1) })).toHaveLength(7);
   for (const order of ['ASC', 'DESC'] as const) {
-    const whole = await listActivity(sql, accountId, {}, { order, rows: 100 });
-    const first = await listActivity(sql, accountId, {}, { order, rows: 4 });
-    const rest = await listActivity(sql, accountId, {}, { order, rows: 4, behind: first.at(-1)!.number });
-    expect([...first, ...rest]).toEqual(whole);
+    const part = (rows: number, behind?: number) => listActivity(sql, accountId, {}, { order, rows, behind });
+    const first = await part(4);
+    expect([...first, ...(await part(4, first.at(-1)!.number))]).toEqual(await part(100));
   }
 });
 
@@ -244,24 +230,20 @@ test('a charge has the time, the key, the endpoint, the credits and the ids of i
   const { accountId } = await createCaller(sql, { included: 10 });
   const [first, second] = [randomUUID(), randomUUID()];
   const credits = createCredits(sql);
-  const charge = await credits.charge(
-    callOf(accountId, { activity: `${first}\tGET /companies`, credits: 3 }),
-  );
+  const call = callOf(accountId, { activity: `${first}\tGET /companies`, credits: 3 });
+  const charge = await credits.charge(call);
   await credits.charge(callOf(accountId, { activity: `${second}\tget_company\torder-17`, keyId: '' }));
   await rollUpAll(sql);
   await charge.refund(2);
   await rollUpAll(sql);
   const [row] =
     await sql`SELECT min(at) AS first, max(at) AS last FROM call_journal WHERE ${accountId} = ANY (account_ids)`;
-  const nothing = { status: null, problem: null, reason: null, unlisted: null };
-  const none = { kind: 'charge', ...nothing, number: expect.any(Number) };
+  const none = { status: null, problem: null, reason: null, unlisted: null, number: expect.any(Number) };
   const ofFirst = { at: row!.first, call: first, request: first, key: 'key_a', endpoint: 'GET /companies' };
+  const ofSecond = { at: row!.last, call: second, request: 'order-17', key: null, endpoint: 'get_company' };
   expect(await rowsOf(accountId)).toEqual([
-    { ...none, ...ofFirst, credits: 3 },
-    {
-      ...{ ...none, at: row!.last, call: second, request: 'order-17', key: null },
-      ...{ endpoint: 'get_company', credits: 1 },
-    },
+    { ...none, kind: 'charge', ...ofFirst, credits: 3 },
+    { ...none, kind: 'charge', ...ofSecond, credits: 1 },
     { ...none, kind: 'return', ...ofFirst, credits: -2 },
   ] as never);
 });

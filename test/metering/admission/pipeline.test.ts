@@ -151,8 +151,17 @@ async function costs(accountId: string) {
 
 describe('a request whose quote waits for its body', () => {
   type QuoteOf = (context: CallContext) => Promise<Quote>;
-  const serve = async (key: string, quote: QuoteOf, signal?: AbortSignal) =>
-    (await send(key, quote, signal && { signal })).kind;
+  const serve = async (key: string, quote: QuoteOf, more: Parameters<typeof send>[2] = {}) =>
+    (await send(key, quote, more)).kind;
+  /** The client leaves before its request is quoted. */
+  const serveLeaving = (key: string, quote: QuoteOf) => {
+    const client = new AbortController();
+    const leave: QuoteOf = (context) => {
+      client.abort();
+      return quote(context);
+    };
+    return serve(key, leave, { signal: client.signal });
+  };
   const fault = () => {
     throw new Error('no');
   };
@@ -206,12 +215,7 @@ describe('a request whose quote waits for its body', () => {
   test('costs no credit when it fails before, when the client has left, or when credits can not be counted', async () => {
     const { accountId, key } = await createCaller(sql);
     expect(await serve(key, async () => free(() => unavailable('away')))).toBe('service-unavailable');
-    const client = new AbortController();
-    const leaves: QuoteOf = (context) => {
-      client.abort();
-      return costing(5)(context);
-    };
-    expect(await serve(key, leaves, client.signal)).toBe('service-unavailable');
+    expect(await serveLeaving(key, costing(5))).toBe('service-unavailable');
     ledgerProxy.down();
     expect(await serve(key, costing(5))).toBe('service-unavailable');
     ledgerProxy.up();
@@ -220,12 +224,7 @@ describe('a request whose quote waits for its body', () => {
 
   test('is charged for reads that are done when the client has left', async () => {
     const { accountId, key } = await createCaller(sql);
-    const client = new AbortController();
-    const leaves: QuoteOf = (context) => {
-      client.abort();
-      return costing(5, undefined, { isDue: true })(context);
-    };
-    expect(await serve(key, leaves, client.signal)).toBeNull();
+    expect(await serveLeaving(key, costing(5, undefined, { isDue: true }))).toBeNull();
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 5, credits: 0 });
   });
 
@@ -251,13 +250,8 @@ describe('a request whose quote waits for its body', () => {
           release: ({ request }) => void released.push(request),
         },
       });
-      const neverQuoted = costing(1, () => ok({}), { identity: accountId });
-      const quote: QuoteOf = async (context) => {
-        await neverQuoted(context);
-        throw new Error('the handler was asked');
-      };
-      const outcome = await send(key, quote, { right: 'lookup', charge: 'lookup' });
-      expect(outcome.kind).toBe(kind);
+      const quote: QuoteOf = (context) => context.claim(accountId).then(neverQuotes);
+      expect(await serve(key, quote, { right: 'lookup', charge: 'lookup' })).toBe(kind);
       expect(released).toHaveLength(1);
       expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
     },
@@ -337,17 +331,12 @@ describe('what a request costs', () => {
     const answer = await send(key, () => {
       throw new Error('secret detail');
     });
-    expect([answer.kind, answer.headers]).toEqual([
-      'internal-error',
-      {
-        'X-Credits': '0',
-        'RateLimit-Limit': '20',
-        'RateLimit-Remaining': '19',
-        'RateLimit-Reset': String(nowUs / 1_000_000),
-        'RateLimit-Policy': '20;w=60',
-      },
-    ]);
-    expect(answer.detail).toBeUndefined();
+    const reset = String(nowUs / 1_000_000);
+    expect(answer).toMatchObject({ kind: 'internal-error', detail: undefined });
+    expect(answer.headers).toEqual({
+      ...{ 'X-Credits': '0', 'RateLimit-Limit': '20', 'RateLimit-Remaining': '19' },
+      ...{ 'RateLimit-Reset': reset, 'RateLimit-Policy': '20;w=60' },
+    });
     expect(await costs(accountId)).toEqual({ tokens: 1, used: 0, credits: 0 });
   });
 });
@@ -355,28 +344,21 @@ describe('what a request costs', () => {
 test('a key that can not be looked up because too many are is 503, not 500', async () => {
   const overload = () => Promise.reject(new OverloadedError('the queue for Postgres is full'));
   pipeline = pipelineOf({ authenticator: { ...authenticator, authenticate: overload } });
-  expect(await ask(generateSecret(), neverHandles)).toMatchObject({
-    kind: 'service-unavailable',
-    headers: { 'Retry-After': '1' },
-  });
+  const unanswered = { kind: 'service-unavailable', headers: { 'Retry-After': '1' } } as const;
+  expect(await ask(generateSecret(), neverHandles)).toMatchObject(unanswered);
 });
 
 test('searches that fail are done as well, and leave no queue behind them', async () => {
   const { key } = await createCaller(sql, { limits: { requestsPerMinute: 10_000 }, included: 2000 });
   for (let crowd = 0; crowd < 8; crowd += 1) {
-    const kinds = (await Promise.all(Array.from({ length: 200 }, () => ask(key, neverHandles)))).map(
-      ({ kind }) => kind,
-    );
-    expect(new Set(kinds)).toEqual(new Set(['internal-error']));
+    const outcomes = await Promise.all(Array.from({ length: 200 }, () => ask(key, neverHandles)));
+    expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['internal-error']));
   }
   expect(await ask(key)).toMatchObject({ kind: null });
 });
 
 test('an overloaded service refuses every request with a key and the dashboard, at no cost; without a key it is a 401', async () => {
-  const { accountId, key } = await createCaller(sql, {
-    limits: { requestsPerMinute: 2000 },
-    included: 2000,
-  });
+  const { accountId, key } = await createCaller(sql, { limits: { requestsPerMinute: 2000 }, included: 2000 });
   const { promise: gate, resolve: openGate } = Promise.withResolvers<void>();
   let waiting = 0;
   pipeline = pipelineOf({
@@ -401,22 +383,15 @@ test('an overloaded service refuses every request with a key and the dashboard, 
   }
   await until('everybody waits for a token or is refused', () => waiting + refused === 1400);
 
-  for (const wrong of [null, 'svc_garbage']) {
-    expect(await ask(wrong, neverHandles, { begin: neverQuotes })).toMatchObject({
-      kind: 'unauthorized',
-      account: undefined,
+  const askMore = (key: string | null) => ask(key, neverHandles, { begin: neverQuotes });
+  const none = { members: undefined, account: undefined };
+  for (const wrong of [null, 'svc_garbage'])
+    expect(await askMore(wrong)).toMatchObject({ kind: 'unauthorized', account: undefined });
+  // Whether the key exists isn't asked.
+  for (const any of [generateSecret(), key])
+    expect(await askMore(any)).toEqual({
+      ...{ ...none, kind: 'service-unavailable', headers: { 'Retry-After': '1' } },
     });
-  }
-  // Whether it exists isn't asked.
-  expect(await ask(generateSecret(), neverHandles, { begin: neverQuotes })).toMatchObject({
-    kind: 'service-unavailable',
-  });
-  expect(await ask(key, neverHandles, { begin: neverQuotes })).toEqual({
-    kind: 'service-unavailable',
-    headers: { 'Retry-After': '1' },
-    members: undefined,
-    account: undefined,
-  });
   // A call made in the dashboard: its caller is known already.
   const caller = { ...CALLER, accountId, keyId: '' };
   const handler = { right: null, charge: 'search' as const, quote: neverQuotes };
@@ -432,15 +407,9 @@ test('an overloaded service refuses every request with a key and the dashboard, 
 test('a request with a test key takes a token, has all its credits for nothing, and counts no error', async () => {
   const { accountId } = await createCaller(sql, { included: 0 });
   const caller = { ...CALLER, accountId, keyId: '', isTest: true };
-  const failing: FaceCall = {
-    right: null,
-    charge: 'lookup',
-    quote: () => ({
-      kind: 'lookup',
-      credits: 7,
-      answer: ({ spent }) => problem('internal-error', `${spent}`),
-    }),
-  };
+  const answerOf = ({ spent }: Payment) => problem('internal-error', `${spent}`);
+  const quote = () => ({ kind: 'lookup', credits: 7, answer: answerOf }) as const;
+  const failing: FaceCall = { right: null, charge: 'lookup', quote };
   const trace: Trace = {};
   const answer = await pipeline.serve(new Request('http://service/'), trace, failing, caller);
   expect(answer).toMatchObject({ problem: { kind: 'internal-error', detail: '7' } });
@@ -460,12 +429,9 @@ describe('a bug is an internal error with one stack in the log, not an outage', 
     for (let request = 0; request < 3; request += 1) {
       expect(await ask(key, neverHandles)).toMatchObject({ kind: 'internal-error' });
     }
-    expect(logged.map((line) => JSON.parse(line))).toMatchObject([
-      {
-        msg: 'a request could not be answered',
-        err: { type: 'TypeError', stack: expect.arrayContaining([expect.any(String)]) },
-      },
-    ]);
+    const err = { type: 'TypeError', stack: expect.arrayContaining([expect.any(String)]) };
+    const lines = logged.map((line) => JSON.parse(line));
+    expect(lines).toMatchObject([{ msg: 'a request could not be answered', err }]);
     expect(await costs(accountId)).toEqual({ tokens: 3 * tokens, used: 0, credits: 0 });
   });
 });
@@ -494,14 +460,10 @@ test('each error answer to a known caller is counted once by its key, with its c
 
 test('of a batch lookup each item with a problem is counted, and costs a credit unless it is a 429 or 503', async () => {
   const { key, keyId } = await createCaller(sql);
-  const kinds = [
-    'validation',
-    'company-lookup-failed',
-    'monthly-quota-exceeded',
-    'service-unavailable',
-  ] as const;
-  const itemProblems = kinds.map((kind) => ({ kind }));
+  const costs: Partial<Record<ProblemName, number>> = {
+    ...{ validation: 1, 'company-lookup-failed': 1, 'monthly-quota-exceeded': 0, 'service-unavailable': 0 },
+  };
+  const itemProblems = Object.keys(costs).map((kind) => ({ kind: kind as ProblemName }));
   await ask(key, async () => ({ ok: true, json: '{}', itemProblems }));
-  const costs = [1, 1, 0, 0];
-  expect(countedErrors).toEqual(kinds.map((kind, index) => `${keyId} ${kind} ${costs[index]}`));
+  expect(countedErrors).toEqual(Object.entries(costs).map(([kind, cost]) => `${keyId} ${kind} ${cost}`));
 });
