@@ -27,13 +27,8 @@ describe('to the microsecond', () => {
       // A bucket that has just been emptied.
       limiter.lower(new Map([['a', { units: 0, limit }]]));
       const refused = await limiter.take('a', limit);
-      expect(refused).toEqual({
-        taken: false,
-        limit,
-        remaining: 0,
-        waitUs: Math.ceil(60_000_000 / limit),
-        nowUs,
-      });
+      const waitUs = Math.ceil(60_000_000 / limit);
+      expect(refused).toEqual({ taken: false, limit, remaining: 0, waitUs, nowUs });
       nowUs += refused.waitUs - 1;
       expect((await limiter.take('a', limit)).taken).toBe(false);
       nowUs += 1;
@@ -96,22 +91,19 @@ test('with tokens left, Reset is now, in whole seconds', () => {
     'RateLimit-Reset': String(AT_S),
     'RateLimit-Policy': '20;w=60',
   });
-  expect(rateLimitHeaders(decide(true, UNITS_PER_TOKEN, 20, at(1)))['RateLimit-Reset']).toBe(
-    String(AT_S + 1),
-  );
+  const later = rateLimitHeaders(decide(true, UNITS_PER_TOKEN, 20, at(1)));
+  expect(later['RateLimit-Reset']).toBe(String(AT_S + 1));
 });
 
-test('without one, Reset and Retry-After say when it is there, never too early', () => {
-  // 20 a minute: a token takes 3 s; a quarter of one is there, so 2.25 s are left.
-  const decision = decide(false, UNITS_PER_TOKEN / 4, 20, at(500_000));
-  expect(decision.waitUs).toBe(2_250_000);
-  expect(retryAfterS(decision)).toBe(3);
-  expect(rateLimitHeaders(decision)['RateLimit-Reset']).toBe(String(AT_S + 3)); // 2.75 s later
-  expect(rateLimitHeaders(decision)['RateLimit-Remaining']).toBe('0');
-});
-
-test('Retry-After is at least one second', () => {
-  expect(retryAfterS(decide(false, UNITS_PER_TOKEN - 1, 6000, at(0)))).toBe(1);
-  expect(retryAfterS(decide(false, 0, 60, at(0)))).toBe(1);
-  expect(retryAfterS(decide(false, 0, 1, at(0)))).toBe(60);
+// 20 a minute: a token takes 3 s. If a quarter of one is there, 2.25 s are left, and 2.75 s to the end of the whole second.
+test.each([
+  ['say when it is there, never too early', UNITS_PER_TOKEN / 4, 20, 500_000, 2_250_000, 3, 3],
+  ['are one second at least', UNITS_PER_TOKEN - 1, 6000, 0, 1, 1, 1],
+  ['are a second for a token a second', 0, 60, 0, 1_000_000, 1, 1],
+  ['are a minute for a token a minute', 0, 1, 0, 60_000_000, 60, 60],
+])('without one, Reset and Retry-After %s', (_, units, limit, fractionUs, waitUs, retryS, resetS) => {
+  const decision = decide(false, units, limit, at(fractionUs));
+  expect([decision.waitUs, retryAfterS(decision)]).toEqual([waitUs, retryS]);
+  const headers = { 'RateLimit-Reset': String(AT_S + resetS), 'RateLimit-Remaining': '0' };
+  expect(rateLimitHeaders(decision)).toMatchObject(headers);
 });

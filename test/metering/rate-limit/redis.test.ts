@@ -27,41 +27,31 @@ afterAll(() => {
 });
 
 const newAccount = () => `acc_${randomUUID()}`;
+type Script = { takeTokensBuffer(keys: number, key: string, ...doubles: Buffer[]): Promise<Buffer> };
 
 describe('buckets in Redis', () => {
   limiterSuite({ limiter: () => limiter, pass: (ms) => Bun.sleep(ms), toleranceUs: 1_000_000 });
 });
 
 describe('the script', () => {
-  type Script = { takeTokensBuffer(keys: number, key: string, ...doubles: Buffer[]): Promise<Buffer> };
   const doublesOf = (bytes: Buffer) => [...new Float64Array(new Uint8Array(bytes).buffer)];
   const bytesOf = (...numbers: number[]) => Buffer.from(Float64Array.from(numbers).buffer);
-  const run = async (key: string, limit: number, wanted: number) =>
-    doublesOf(
-      await (redis as unknown as Script).takeTokensBuffer(
-        1,
-        key,
-        bytesOf(limit),
-        bytesOf(...Array.from({ length: wanted }, () => [1, 0, 0]).flat()),
-      ),
-    );
+  const run = async (key: string, limit: number, wanted: number) => {
+    const requests = bytesOf(...Array.from({ length: wanted }, () => [1, 0, 0]).flat());
+    const script = redis as unknown as Script;
+    return doublesOf(await script.takeTokensBuffer(1, key, bytesOf(limit), requests));
+  };
 
   test('computes what bucket.ts computes, to the unit, by the clock that it answers', async () => {
     const key = `tokens:${newAccount()}`;
-    const limits = fc.oneof(
-      fc.integer({ min: 1, max: 6000 }),
-      fc.integer({ min: 1, max: MAX_REQUESTS_PER_MINUTE }),
-    );
-    const elapsed = fc.oneof(
-      fc.integer({ min: 0, max: 5_000_000 }),
-      fc.integer({ min: -1_000_000, max: 120_000_000 }),
-    );
+    const between = (min: number, max: number) => fc.integer({ min, max });
+    const limits = fc.oneof(between(1, 6000), between(1, MAX_REQUESTS_PER_MINUTE));
     const cases = fc.record({
       limit: limits,
       before: limits,
       fill: fc.double({ min: 0, max: 1.5, noNaN: true }),
-      elapsed,
-      wanted: fc.integer({ min: 1, max: 70 }),
+      elapsed: fc.oneof(between(0, 5_000_000), between(-1_000_000, 120_000_000)),
+      wanted: between(1, 70),
     });
     await fc.assert(
       fc.asyncProperty(cases, async ({ limit, before: limitBefore, fill, elapsed, wanted }) => {
@@ -135,11 +125,9 @@ describe('the script', () => {
 test('a bucket known to be empty refuses without Redis until its next token is due, and another limit is asked about', async () => {
   using other = await connected(redisUrl);
   let asked = 0;
-  const { takeTokensBuffer } = other as unknown as {
-    takeTokensBuffer(...args: unknown[]): Promise<Buffer>;
-  };
+  const { takeTokensBuffer } = other as unknown as Script;
   Object.assign(other, {
-    takeTokensBuffer(...args: unknown[]) {
+    takeTokensBuffer(...args: Parameters<typeof takeTokensBuffer>) {
       asked += 1;
       return takeTokensBuffer.apply(other, args);
     },
