@@ -2,16 +2,8 @@ import Redis from 'ioredis';
 import { createBatcher } from '../../platform/runtime/batcher.ts';
 import { OverloadedError } from '../../platform/runtime/timeout.ts';
 import { SECOND } from '../../platform/units.ts';
-import {
-  type Bucket,
-  type BucketState,
-  type RateDecision,
-  type RateLimiter,
-  takeOfEach,
-  UNITS_PER_TOKEN,
-} from './bucket.ts';
-import { createEmptyBuckets } from './empty-buckets.ts';
-import { createProcessRateLimiter } from './process.ts';
+import { type Bucket, type BucketState, type RateDecision, type RateLimiter, takeOfEach } from './bucket.ts';
+import { createProcessRateLimiter, steadyUnixUs } from './process.ts';
 import takeScript from './take.lua' with { type: 'text' };
 
 /** A Redis that hasn't answered by then is passed over for that request. */
@@ -62,7 +54,6 @@ export function createRedisRateLimiter(
   { onFallback = (_error: unknown) => {}, onRecovered = () => {}, onLocalDecision = () => {} } = {},
 ): RateLimiter {
   const local = createProcessRateLimiter();
-  const refusals = createEmptyBuckets();
   const ask = createBatcher(takeAll, BATCHES);
   let pausedUntilMs = 0;
   let away = false;
@@ -73,7 +64,7 @@ export function createRedisRateLimiter(
   async function takeAll(requests: Bucket[][]): Promise<RateDecision[]> {
     // Requests that queued while Redis hung have waited long enough.
     if (isPaused()) throw new Error('Redis is left alone for a moment');
-    const askedAtMs = performance.now();
+    const askedUs = steadyUnixUs();
     const buckets = new Map<string, AskedBucket>();
     for (const { id, limit } of requests.flat())
       if (!buckets.has(id)) buckets.set(id, { limit, units: 0, place: buckets.size + 1 });
@@ -87,10 +78,7 @@ export function createRedisRateLimiter(
       ),
     );
     // An answer that is too late for its requests counts here, too.
-    local.lower(buckets);
-    for (const [id, { units, limit }] of buckets) {
-      if (units < UNITS_PER_TOKEN) refusals.remember(id, { units, atUs: nowUs, limit }, askedAtMs);
-    }
+    local.lower(buckets, nowUs, askedUs);
     return decisions;
   }
 
@@ -102,7 +90,7 @@ export function createRedisRateLimiter(
   return {
     async take(accountId, limit, shares = null) {
       const request: [Bucket, ...Bucket[]] = [{ id: accountId, limit }, ...(shares ?? [])];
-      const refusal = refusals.find(request);
+      const refusal = local.refusal(request);
       if (refusal !== null) return refusal;
       if (isPaused()) return takeLocally(request);
       try {

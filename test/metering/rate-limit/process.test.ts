@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { rateLimitHeaders, retryAfterS } from '../../../src/metering/admission/refusals.ts';
 import { decide, UNITS_PER_TOKEN } from '../../../src/metering/rate-limit/bucket.ts';
-import { createEmptyBuckets } from '../../../src/metering/rate-limit/empty-buckets.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
 import { limiterSuite } from './limiter-suite.ts';
 
@@ -25,7 +24,7 @@ describe('to the microsecond', () => {
       let nowUs = START_US;
       const limiter = createProcessRateLimiter(() => nowUs);
       // A bucket that has just been emptied.
-      limiter.lower(new Map([['a', { units: 0, limit }]]));
+      limiter.lower(new Map([['a', { units: 0, limit }]]), nowUs, nowUs);
       const refused = await limiter.take('a', limit);
       const waitUs = Math.ceil(60_000_000 / limit);
       expect(refused).toEqual({ taken: false, limit, remaining: 0, waitUs, nowUs });
@@ -39,7 +38,7 @@ describe('to the microsecond', () => {
   test('a minute of steady use is worth exactly the limit, wherever it begins', async () => {
     let nowUs = START_US + 31_415_926;
     const limiter = createProcessRateLimiter(() => nowUs);
-    limiter.lower(new Map([['a', { units: 0, limit: 60 }]]));
+    limiter.lower(new Map([['a', { units: 0, limit: 60 }]]), nowUs, nowUs);
     let taken = 0;
     for (let step = 0; step < 60_000; step += 1) {
       nowUs += 1000;
@@ -70,14 +69,14 @@ test('buckets that have been left alone for a minute are dropped: they are full,
 });
 
 test('Redis is asked again after five seconds, however far away the token of an empty bucket is', () => {
-  let nowMs = 0;
-  const refusals = createEmptyBuckets(() => nowMs);
+  let nowUs = START_US;
+  const limiter = createProcessRateLimiter(() => nowUs);
   const bucket = { id: 'a', limit: 1 }; // a token a minute
-  refusals.remember('a', { units: 0, atUs: START_US, limit: 1 }, nowMs);
-  nowMs = 4999;
-  expect(refusals.find([bucket])).toMatchObject({ waitUs: 55_001_000 });
-  nowMs = 5000;
-  expect(refusals.find([bucket])).toBeNull();
+  limiter.lower(new Map([['a', { units: 0, limit: 1 }]]), 0, nowUs);
+  nowUs = START_US + 4_999_000;
+  expect(limiter.refusal([bucket])).toMatchObject({ nowUs: 4_999_000, waitUs: 55_001_000 });
+  nowUs = START_US + 5_000_000;
+  expect(limiter.refusal([bucket])).toBeNull();
 });
 
 const AT_S = 1_800_000_000;
