@@ -28,11 +28,9 @@ export function findLocked(sql: Sql, accountIds: string[]) {
  */
 export function createLockedAccounts(sql: Sql) {
   const locked = new Set<string>();
-  let isRetrying = false;
 
+  /** Runs as long as there are some. */
   async function retry(): Promise<void> {
-    if (isRetrying) return;
-    isRetrying = true;
     while (locked.size > 0) {
       for (const id of locked) {
         const isLocked = await lockBalance(sql, id).then(() => false, isLockTimeout);
@@ -41,7 +39,6 @@ export function createLockedAccounts(sql: Sql) {
       }
       if (locked.size > 0) await Bun.sleep(RETRY_AFTER_MS);
     }
-    isRetrying = false;
   }
 
   /**
@@ -61,8 +58,10 @@ export function createLockedAccounts(sql: Sql) {
     } catch (error) {
       if (!isLockTimeout(error)) throw error;
       const accountIds = free.map(({ accountId }) => accountId);
-      for (const { id } of await bound(findLocked(sql, accountIds))) locked.add(id);
-      void retry();
+      const found = await bound(findLocked(sql, accountIds));
+      const isRetrying = locked.size > 0;
+      for (const { id } of found) locked.add(id);
+      if (!isRetrying) void retry();
       return runForUnlocked(free, bound, run);
     }
   };

@@ -1,6 +1,7 @@
 /** Several items in one request: one token, one charge, and each item's answer in its place. */
 import { type Answer, failureAnswer, type ProblemAnswer, unavailable } from '../../http/answer.ts';
 import { type ApiRoute, BASE_PATH, templateOf } from '../../http/api-route.ts';
+import { isFree } from '../../http/error-kind.ts';
 import { type ItemList, type ItemProblem, OF_EVERY_ITEM } from '../../http/list-schema.ts';
 import { PROBLEMS, type Problem, problemBody } from '../../http/problems.ts';
 import type { Metrics } from '../../platform/observability/metrics.ts';
@@ -116,7 +117,7 @@ export function createListHandler({
     const countByStatus = new Map<number, number>();
     let used = 0;
     const written = (answers as ItemAnswer[]).map((answered, index) => {
-      if (items[index]!.isCharged && answered !== refusal && !isUnavailable(answered)) used += 1;
+      if (items[index]!.isCharged && (answered.ok || !isFree(answered.problem.kind))) used += 1;
       const status = answered.ok ? 200 : PROBLEMS[answered.problem.kind].status;
       countByStatus.set(status, (countByStatus.get(status) ?? 0) + 1);
       if (!answered.ok) itemProblems.push(answered.problem);
@@ -127,11 +128,6 @@ export function createListHandler({
     refund(spent - Math.max(used, Math.min(least, spent)));
     const data = `"data":[${written.join(',')}]`;
     return { ok: true, json: more === undefined ? `{${data}}` : `{${data},${more}}`, itemProblems };
-  }
-
-  /** Whether an item costs nothing though it was charged: a store failed afterwards. */
-  function isUnavailable(answer: ItemAnswer): boolean {
-    return !answer.ok && answer.problem.kind === 'service-unavailable';
   }
 
   function membersOf(answer: ItemAnswer): string {

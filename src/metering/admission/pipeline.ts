@@ -55,10 +55,10 @@ export interface PipelineParts extends Pick<Config, 'buyUrl'> {
 /** The parts of a request that the stages before its handler read. */
 type Sender = Pick<Request, 'headers' | 'signal'>;
 
-/** A request with an `Idempotency-Key` that was not claimed, before anything was read or charged. */
-class NotClaimedError extends Error {
+/** A request ends with this answer while its body or its quote is waited for, before anything is charged. */
+class EndedError extends Error {
   constructor(readonly answer: Answer) {
-    super('the request was not claimed');
+    super('the request has ended');
   }
 }
 
@@ -91,15 +91,14 @@ export function createPipeline(parts: PipelineParts) {
     let quote: Quote | undefined;
     let claim: Claim | undefined;
 
-    /** Looks the key up once more, because the request has waited since. @returns the answer to one that may not go on */
-    async function lookAgain(): Promise<Answer | null> {
-      if (known !== null) return null;
+    /** Looks the key up once more, because the request has waited since. @throws EndedError if it may not go on */
+    async function lookAgain(): Promise<void> {
+      if (known !== null) return;
       const again = await identify(token!, trace, call);
-      if ('problem' in again) return again;
+      if ('problem' in again) throw new EndedError(again);
       caller = again;
-      return permits(caller.only, call.right)
-        ? null
-        : end(caller, trace, refusals.notPermitted(call.right!), rate);
+      if (!permits(caller.only, call.right))
+        throw new EndedError(end(caller, trace, refusals.notPermitted(call.right!), rate));
     }
 
     try {
@@ -124,8 +123,7 @@ export function createPipeline(parts: PipelineParts) {
         const body = call.readBody && (await outsideQueue(call.readBody()));
         if (body === 'unread')
           return end(caller, trace, unavailable('The request was not read to its end.'), rate);
-        const ended = body === undefined ? null : await lookAgain();
-        if (ended !== null) return ended;
+        if (body !== undefined) await lookAgain();
 
         // Quote.
         const claimFor = async (identity: string) => {
@@ -133,11 +131,10 @@ export function createPipeline(parts: PipelineParts) {
           try {
             claim = await credits.claim(caller!, identity, request.signal);
           } catch (cause) {
-            throw new NotClaimedError(end(caller!, trace, refusals.notClaimed(cause), rate));
+            throw new EndedError(end(caller!, trace, refusals.notClaimed(cause), rate));
           }
           // It may have waited for another sending.
-          const ended = await lookAgain();
-          if (ended !== null) throw new NotClaimedError(ended);
+          await lookAgain();
           return claim.earlier?.kept ?? null;
         };
         const quoted = call.quote({ arrivedMs, caller, rate, claim: claimFor }, body);
@@ -167,7 +164,7 @@ export function createPipeline(parts: PipelineParts) {
       await payment.settle();
       return end(caller, trace, answer, rate, payment);
     } catch (error) {
-      if (error instanceof NotClaimedError) return error.answer;
+      if (error instanceof EndedError) return error.answer;
       // A fault of this program: its stack goes into the log, and nothing of it to the caller.
       log.bug(error, 'a request could not be answered');
       const answer = problem('internal-error', undefined, { cause: error });
@@ -266,7 +263,8 @@ export function createPipeline(parts: PipelineParts) {
     const headers: Record<string, string> = {};
     if (!isBeforeToken) {
       headers[CREDITS_HEADER] = String(charged);
-      if (rate !== undefined) Object.assign(headers, refusals.rateLimitHeaders(rate));
+      // A refusal by rate has made them.
+      if (rate?.taken) Object.assign(headers, refusals.rateLimitHeaders(rate));
     }
     if (rate !== undefined && caller.isTest) headers[TEST_KEY_HEADER] = 'true';
     target.headers = target.headers === undefined ? headers : { ...headers, ...target.headers };
