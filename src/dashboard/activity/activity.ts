@@ -42,12 +42,7 @@ export async function showActivity(context: MemberContext): Promise<PageResponse
   const isFiltered = Object.values(view).some((value) => value !== '');
   const isWhole = !isFiltered && !url.searchParams.has('before');
   const [{ rows, links }, choices, hours] = await Promise.all([
-    pageOfRows(
-      context,
-      ({ below: behind, ...slice }) =>
-        listActivity(tools.sql, account.id, filterOf(view), { behind, ...slice }),
-      { ...view },
-    ),
+    pageOfRows(context, (slice) => listActivity(tools.sql, account.id, filterOf(view), slice), { ...view }),
     keysToChoose(tools.sql, account.id),
     isWhole && hoursSection(context),
   ]);

@@ -4,13 +4,11 @@ import { existingCommand } from '../../platform/terminal/command.ts';
 import { defineList } from '../../platform/terminal/list-command.ts';
 import { instant } from '../../platform/terminal/values.ts';
 import { requireAccount } from '../accounts/account-store.ts';
-import { ACTIVITY } from './activity-schema.ts';
-import { type ActivityFilter, type ActivityRow, listActivity } from './activity-store.ts';
+import { type ActivityFilter, type ActivityRow, listActivity, printed } from './activity-store.ts';
 
 const ROWS_A_PAGE = 500;
 
-/** A row as the endpoint has it, and a row of a table. */
-type PrintedRow = Omit<ActivityRow, 'number' | 'at'> & { id: string; at: string };
+type PrintedRow = ReturnType<typeof printed>;
 
 /** `account activity` (docs/commands.md). */
 export function activityCommands(program: Command): void {
@@ -38,7 +36,7 @@ The row that was stored first is first, as in GET /activity.`,
     async function* ({ sql }, accountId: string, filter: Pick<ActivityFilter, 'request' | 'key' | 'from'>) {
       await requireAccount(sql, accountId);
       const pages = inPages<ActivityRow>((last) =>
-        listActivity(sql, accountId, filter, { order: 'ASC', behind: last?.number, rows: ROWS_A_PAGE }),
+        listActivity(sql, accountId, filter, { order: 'ASC', above: last?.number, rows: ROWS_A_PAGE }),
       );
       for await (const page of pages) yield page.map(printed);
     },
@@ -54,10 +52,6 @@ The row that was stored first is first, as in GET /activity.`,
     ],
     (a, b) => a.at.localeCompare(b.at),
   );
-}
-
-function printed({ number, at, ...row }: ActivityRow): PrintedRow {
-  return { id: ACTIVITY.write(number), at: at.toISOString(), ...row };
 }
 
 function answerText({ status, problem, reason, unlisted }: PrintedRow): string {

@@ -3,7 +3,7 @@ import type { ApiRoute } from '../../http/api-route.ts';
 import { permits } from '../../http/right.ts';
 import { freeHandler, type Handler } from '../admission/quote.ts';
 import { ACTIVITY, ActivityAnswerSchema, type ListedRow } from './activity-schema.ts';
-import type { ActivityRow, ReadActivity } from './activity-store.ts';
+import { type ActivityRow, printed, type ReadActivity } from './activity-store.ts';
 
 /** GET /activity (docs/api.md: activity) */
 export const activityRoute: ApiRoute = {
@@ -41,9 +41,7 @@ export function createActivityHandler({ readActivity }: { readActivity: ReadActi
   });
 }
 
-const present = ({ number, at, unlisted, ...row }: ActivityRow): ListedRow => ({
-  id: ACTIVITY.write(number),
-  at: at.toISOString(),
-  ...row,
-  ...(unlisted === null ? {} : { unlisted }),
-});
+function present(row: ActivityRow): ListedRow {
+  const { unlisted, ...members } = printed(row);
+  return unlisted === null ? members : { ...members, unlisted };
+}

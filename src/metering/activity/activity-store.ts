@@ -6,7 +6,7 @@
  */
 import type { FeedPage } from '../../http/feed.ts';
 import { answerOf } from '../../platform/postgres/answer.ts';
-import type { RowsQuery } from '../../platform/postgres/batches.ts';
+import type { RowsQuery, Slice } from '../../platform/postgres/batches.ts';
 import { isLockTimeout, type Sql, type Transaction } from '../../platform/postgres/connect.ts';
 import { quoted } from '../../platform/postgres/identifier.ts';
 import { MINUTE, SECOND } from '../../platform/units.ts';
@@ -20,6 +20,13 @@ export type ActivityRow = Omit<ListedRow, 'id' | 'at' | 'unlisted'> & {
   /** Further answers of the same seconds, which have no row; `null` means that this row is an answer itself. */
   unlisted: number | null;
 };
+
+/** A row as programs get it. */
+export const printed = ({ number, at, ...row }: ActivityRow) => ({
+  id: ACTIVITY.write(number),
+  at: at.toISOString(),
+  ...row,
+});
 
 /** SQL for columns of `activity`. */
 export const rowColumns = (sql: Sql | Transaction) => sql`
@@ -71,27 +78,19 @@ export interface ActivityFilter {
   from?: Date | undefined;
 }
 
-/** A part of a filtered list, in one order. */
-export interface ActivitySlice {
-  order: 'ASC' | 'DESC';
-  /** Behind this number, in the order. */
-  behind?: number | undefined;
-  rows: number;
-}
-
 /** The rows of an account that meet a filter, in the order of their numbers. It reads no row before the slice. */
 export function listActivity(
   sql: Sql,
   accountId: string,
   filter: ActivityFilter,
-  { order, behind, rows }: ActivitySlice,
+  { above, below, order, rows }: Slice,
 ): Promise<ActivityRow[]> {
   const { key, problems, day, request, from } = filter;
   const start = sql`(${day ?? null}::date::timestamp AT TIME ZONE 'UTC')`;
   const conditions: (RowsQuery | false | undefined)[] = [
     isAfter(sql, sql`(SELECT removed FROM activity_numbers)`),
-    behind !== undefined &&
-      (order === 'ASC' ? isAfter(sql, sql`${behind}::bigint`) : isBefore(sql, accountId, behind)),
+    above !== undefined && isAfter(sql, sql`${above}::bigint`),
+    below !== undefined && isBefore(sql, accountId, below),
     // Further answers are of any key.
     key !== undefined && sql`key_id = ${key} AND unlisted IS NULL`,
     // `<>` literally, so that a list of answers is read by their index.

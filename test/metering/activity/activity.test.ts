@@ -216,9 +216,10 @@ test('a list is filtered by key, endpoint, outcome, day and request, and read in
   expect(await found({ from: ago(-1) })).toEqual([]);
   expect(await found({ from: ago(1) })).toHaveLength(7);
   for (const order of ['ASC', 'DESC'] as const) {
-    const part = (rows: number, behind?: number) => listActivity(sql, accountId, {}, { order, rows, behind });
+    const part = (rows: number, end = {}) => listActivity(sql, accountId, {}, { order, rows, ...end });
     const first = await part(4);
-    expect([...first, ...(await part(4, first.at(-1)!.number))]).toEqual(await part(100));
+    const rest = await part(4, { [order === 'ASC' ? 'above' : 'below']: first.at(-1)!.number });
+    expect([...first, ...rest]).toEqual(await part(100));
   }
 });
 
