@@ -24,16 +24,20 @@ export const IDLE_S = (30 * DAY) / SECOND;
 /** The account has {@link MAX_CONNECTIONS}. */
 export class TooManyConnectionsError extends RefusedError {}
 
-export interface NewConnection {
-  accountId: string;
-  /** The id of the user who consents. */
-  memberId: string;
+/** The facts of a connection beside its key. */
+export interface Connection {
   clientId: string;
   /** As the client calls itself. */
   clientName: string;
+  redirectUri: string;
+  /** The id of the user who consented. */
+  memberId: string;
+}
+
+export interface NewConnection extends Connection {
+  accountId: string;
   /** The key's name. */
   name: string;
-  redirectUri: string;
   /** The S256 of the client's verifier. */
   challenge: string;
   /** The client gets it by way of the browser. Each request for a connection has its own. */
@@ -84,16 +88,6 @@ export async function lockConnections(sql: Transaction, accountId: string): Prom
   await sql`
     SELECT 1 FROM api_keys WHERE account_id = ${accountId} AND ends_at > now() AND is_connection
     ORDER BY id FOR UPDATE`;
-}
-
-/** The facts of a connection beside its key. */
-export interface Connection {
-  clientId: string;
-  /** As the client calls itself. */
-  clientName: string;
-  redirectUri: string;
-  /** The id of the user who consented. */
-  memberId: string;
 }
 
 /** @returns `null` if the key is no connection */

@@ -9,7 +9,7 @@ import type { Actor } from '../accounts/events.ts';
 import { lockKey, revokeKeyIn } from '../keys/key-store.ts';
 import { generateSecret, hashSecret, isWellFormedSecret } from '../keys/secret.ts';
 import { clientHost } from './clients.ts';
-import { IDLE_S } from './connection-store.ts';
+import { type Connection, IDLE_S } from './connection-store.ts';
 
 /** The life of an access token. */
 export const ACCESS_S = HOUR / SECOND;
@@ -106,10 +106,8 @@ export async function revokeByToken(sql: Sql, token: string): Promise<void> {
   });
 }
 
-interface LockedConnection {
+interface LockedConnection extends Pick<Connection, 'clientId' | 'redirectUri'> {
   id: string;
-  clientId: string;
-  redirectUri: string;
   challenge: string;
   isExchanged: boolean;
   /** Whether its key has ended. */

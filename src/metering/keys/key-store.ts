@@ -13,11 +13,11 @@ import {
   type KeyLimits,
   limitColumns,
   limitDetail,
-  type UsedBudget,
+  type PresentLimits,
 } from './limits.ts';
 import { generateSecret, hashSecret, isTestSecret } from './secret.ts';
 
-export interface ApiKey extends KeyLimits {
+export interface ApiKey extends PresentLimits {
   id: string;
   name: string;
   test: boolean;
@@ -31,7 +31,6 @@ export interface ApiKey extends KeyLimits {
   expires: Date | null;
   /** The instant until which replaced secrets still work; `null` if there is none. */
   previousUntil: Date | null;
-  budget: UsedBudget | null;
 }
 
 /** Keys that an account may create in 24 hours. Revoked ones count, because their rows and the ledger's stay. */
@@ -181,10 +180,7 @@ export const keyColumns = (sql: Sql | Transaction) => sql`
   (SELECT max(until) FROM api_key_previous_secrets WHERE key_id = api_keys.id AND now() < until) AS "previousUntil",
   ${limitColumns(sql)}`;
 
-type LockedKey = Pick<ApiKey, 'name' | 'test' | 'revoked' | 'expires'> & {
-  accountId: string;
-  isConnection: boolean;
-};
+type LockedKey = Pick<ApiKey, 'name' | 'test' | 'connection' | 'revoked' | 'expires'> & { accountId: string };
 
 /** A key, locked: changes of one key queue up. @throws RefusedError when there is none, or a secret was given for an id */
 export async function lockKey(sql: Transaction, id: string): Promise<LockedKey> {
@@ -194,7 +190,7 @@ export async function lockKey(sql: Transaction, id: string): Promise<LockedKey> 
     );
   }
   const [key] = await sql<LockedKey[]>`
-    SELECT account_id AS "accountId", name, is_test AS test, revoked_at AS revoked, expires_at AS expires, is_connection AS "isConnection"
+    SELECT account_id AS "accountId", name, is_test AS test, is_connection AS connection, revoked_at AS revoked, expires_at AS expires
     FROM api_keys WHERE id = ${id} FOR UPDATE`;
   if (key === undefined) throw unknownKey(id);
   return key;
@@ -204,8 +200,8 @@ export const unknownKey = (id: string) =>
   new RefusedError(`there is no key ${JSON.stringify(id)}: see \`key list ACCOUNT\``);
 
 /** @throws RefusedError for a connection, whose tokens and end are its client's */
-export function refuseConnection(id: string, { isConnection }: LockedKey): void {
-  if (isConnection)
+export function refuseConnection(id: string, { connection }: LockedKey): void {
+  if (connection)
     throw new RefusedError(`the key ${id} is a connection: its client renews it, and \`key revoke\` ends it`);
 }
 

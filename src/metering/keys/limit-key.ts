@@ -10,10 +10,9 @@ import {
   type Budget,
   type GivenLimits,
   inOrder,
-  type KeyLimits,
   limitColumns,
   limitDetail,
-  type UsedBudget,
+  type PresentLimits,
 } from './limits.ts';
 
 /**
@@ -50,8 +49,6 @@ export async function limitKey(
     return { id, ...after };
   });
 }
-
-type PresentLimits = KeyLimits & { budget: UsedBudget | null };
 
 async function readLimits(sql: Transaction, id: string): Promise<PresentLimits> {
   return only(await sql<PresentLimits[]>`SELECT ${limitColumns(sql)} FROM api_keys WHERE id = ${id}`);

@@ -32,6 +32,11 @@ export interface KeyLimits {
   requests_per_minute: number | null;
 }
 
+/** Limits with the present window of the budget. */
+export interface PresentLimits extends KeyLimits {
+  budget: UsedBudget | null;
+}
+
 /** Limits of which some are not given. */
 export type GivenLimits = { [limit in keyof KeyLimits]?: KeyLimits[limit] | undefined };
 
@@ -44,7 +49,7 @@ export const MAX_BUDGET = 1_000_000_000;
 export const inOrder = (rights: readonly Right[]): Right[] =>
   RIGHTS.filter((right) => rights.includes(right));
 
-/** SQL: the limits of a row of `api_keys`, as the members of {@link KeyLimits}, with a {@link UsedBudget}. */
+/** SQL: the limits of a row of `api_keys`, as {@link PresentLimits}. */
 export const limitColumns = (sql: Sql | Transaction) => sql`
   (SELECT json_build_object('credits', c.included_credits, 'per', c.per, 'used', c.used,
       'resets', to_char(budget_end(c.per, c.period_start) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
