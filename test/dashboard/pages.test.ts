@@ -12,8 +12,8 @@ import { startDashboardService, storeCalls } from './service.ts';
 import { createMember, createMemberWithKey, createVisitor, formTokenOf, makeKey } from './visitor.ts';
 
 const service = await startDashboardService({
-  CONTACT: 'mailto:help@example.com',
-  OAUTH_REGISTRATION: 'on',
+  ...{ CONTACT: 'mailto:help@example.com', CREDITS_PRICE: '1500 EUR 100000' },
+  ...{ SMTP_URL: 'smtp://127.0.0.1:9', OAUTH_REGISTRATION: 'on' },
 });
 afterAll(() => service.stop());
 
@@ -71,12 +71,8 @@ test('a name of what every object has is no notice, nor is the notice of another
 });
 
 test('each number of a page has its groups of three digits', async () => {
-  await using priced = await startDashboardService({
-    SMTP_URL: 'smtp://127.0.0.1:9',
-    CREDITS_PRICE: '1500 EUR 100000',
-  });
-  const { visitor, accountId } = await createMember(priced);
-  const pages = await memberPages(priced, accountId, await fillAccount(priced, accountId));
+  const { visitor, accountId } = await createMember(service);
+  const pages = await memberPages(service, accountId, await fillAccount(service, accountId));
   for (const [language, price] of [
     ['en', '€1,500 for 100,000'],
     ['pt', '1 500 € por 100 000'],

@@ -1,10 +1,15 @@
+/** The keys of an account: their list and places, their secret, last day and name, budget and rights, and those that end or have ended. */
 import { afterAll, expect, test } from 'bun:test';
+import { ROUTES } from '../../../src/dashboard/routes.ts';
 import { formatsOf } from '../../../src/dashboard/ui/language.ts';
+import { RIGHT_GROUPS, RIGHTS } from '../../../src/http/right.ts';
+import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { changePlan, setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { createKey } from '../../../src/metering/keys/key-store.ts';
 import { call } from '../../support/client.ts';
-import { until } from '../../support/until.ts';
-import { startDashboardService, usedBy } from '../service.ts';
+import { storeErrorCounts } from '../../support/counts.ts';
+import { eventually, until } from '../../support/until.ts';
+import { startDashboardService, storeCalls, usedBy } from '../service.ts';
 import {
   createMember,
   createMemberWithKey,
@@ -18,6 +23,7 @@ const service = await startDashboardService();
 afterAll(() => service.stop());
 
 const usage = (key: string) => usageStatus(service, key);
+const withKey = () => createMemberWithKey(service);
 
 test('a key works at once; its secret is on one page only, and in no log', async () => {
   const { visitor } = await createMember(service);
@@ -80,21 +86,15 @@ test('a key is listed with its name, its first characters, when it was made and 
   expect(await read(`/${id}/revoke`, '.sheet')).toContain(`Last used: ${used}`);
 });
 
-test('the Free quota of 2 is shown and enforced, also when many tabs press at once', async () => {
-  const { visitor, accountId } = await createMember(service);
+test('the Free quota of 2 is shown and enforced, also for a form that was open before', async () => {
+  const { visitor } = await createMember(service);
   await makeKey(visitor, 'first');
   expect((await visitor.get('/dashboard/keys')).textOf('[data-figure=quota]')).toBe('1 of 2 in use');
-
-  const tabs = await Promise.all(Array.from({ length: 6 }, () => formTokenOf(visitor, '/dashboard/keys')));
-  const answers = await Promise.all(
-    tabs.map((form_token, index) => visitor.post('/dashboard/keys', { name: `tab ${index}`, form_token })),
-  );
-  expect(answers.map((answer) => answer.status).sort()).toEqual([200, 409, 409, 409, 409, 409]);
-  const refused = answers.find((answer) => answer.status === 409)!;
+  const form_token = await formTokenOf(visitor, '/dashboard/keys');
+  await makeKey(visitor, 'second');
+  const refused = await visitor.post('/dashboard/keys', { name: 'third', form_token });
+  expect([refused.status, refused.textOf('#new-secret')]).toEqual([409, null]);
   expect(refused.textOf('[role=alert]')).toContain('The 2 keys of the plan are in use.');
-  expect(refused.textOf('#new-secret')).toBeNull();
-  const keys = await service.sql`SELECT 1 FROM api_keys WHERE account_id = ${accountId}`;
-  expect(keys.length).toBe(2);
   const page = await visitor.get('/dashboard/keys');
   expect(page.textOf('[data-figure=quota]')).toBe('2 of 2 in use');
   expect(page.countOf('form[action$="/keys"] input[name=name][type=text]')).toBe(0);
@@ -147,18 +147,6 @@ test('more keys than a plan may create in a day are refused with the reason, and
   const [key] =
     await service.sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`;
   expect((await visitor.submit(`/dashboard/keys/${key!.id}/revoke`, {})).status).toBe(303);
-});
-
-test('an expired key gives its place to another, and stands with those that ended', async () => {
-  const { visitor, accountId } = await createMember(service);
-  for (const name of ['short', 'long']) await makeKey(visitor, name);
-  await service.sql`UPDATE api_keys SET expires_at = now() WHERE account_id = ${accountId} AND name = 'short'`;
-  const page = await visitor.get('/dashboard/keys');
-  expect(page.textOf('[data-figure=quota]')).toBe('1 of 2 in use');
-  expect(page.textOf('main details.card summary')).toBe('Revoked and expired keys (1)');
-  expect(page.textOf('main details tbody th')).toMatch(/^short Expired \d+ \w+ \d{4}, \d\d:\d\d$/);
-  expect(page.countOf('.card.list tbody tr')).toBe(1);
-  await makeKey(visitor, 'next');
 });
 
 test('a key is revoked after a question, by whom is in the ledger, and its place is free again', async () => {
@@ -231,4 +219,325 @@ test('the keys stand before the form of a new one; a form that was refused, or t
   expect(order(typed)).toEqual([0, 1]);
   // The other language keeps what was typed.
   expect(typed.linksOf('[hreflang=pt]')).toEqual(['?lang=pt&name=production']);
+});
+
+test('a rotation shows the new secret once; the previous one works on, and the page says until when', async () => {
+  const { visitor, secret, id } = await withKey();
+  expect((await visitor.get(`/dashboard/keys/${id}/rotate`)).textOf('h1')).toBe(
+    'New secret for “production”',
+  );
+  const answer = await visitor.submit(`/dashboard/keys/${id}/rotate`, { overlap: '86400' });
+  const rotated = answer.textOf('#new-secret')!;
+  expect(rotated).toMatch(/^svc_[a-z2-7]{40}$/);
+  expect(answer.textOf('.new-key')).toContain('The previous secret works until');
+  expect([await usage(secret), await usage(rotated)]).toEqual([200, 200]);
+  const page = await visitor.get('/dashboard/keys');
+  expect(page.text).not.toContain(rotated);
+  expect(page.textOf('.list th[scope=row]')).toContain('Old secret until');
+  expect(page.textOf('[data-figure=quota]')).toBe('1 of 2 in use');
+  const last = await visitor.submit(`/dashboard/keys/${id}/rotate`, { overlap: '0' });
+  expect(last.textOf('.new-key')).toContain('The previous secret stops working within 5 seconds.');
+  for (const old of [secret, rotated]) await until('the refusal', async () => (await usage(old)) === 401);
+  expect(await usage(last.textOf('#new-secret')!)).toBe(200);
+});
+
+test('a rotation form that is sent twice rotates once, and both answers show the same secret', async () => {
+  const { visitor, accountId, id } = await withKey();
+  const path = `/dashboard/keys/${id}/rotate`;
+  const form = { overlap: '86400', form_token: await formTokenOf(visitor, path) };
+  const answers = await Promise.all([1, 2, 3].map(() => visitor.post(path, form)));
+  expect(new Set(answers.map((answer) => answer.textOf('#new-secret'))).size).toBe(1);
+  const events =
+    await service.sql`SELECT 1 FROM account_events WHERE account_id = ${accountId} AND kind = 'key-rotated'`;
+  expect(events).toHaveLength(1);
+  await visitor.submit(path, { overlap: '86400' });
+  const late = await visitor.post(path, form);
+  expect([late.status, late.textOf('#new-secret')]).toEqual([409, null]);
+});
+
+test('a key gets a last day, which must not be over', async () => {
+  const { visitor, accountId } = await createMember(service);
+  for (const expires of ['2020-01-01', '2027-02-30', 'soon']) {
+    expect((await visitor.submit('/dashboard/keys', { name: 'x', expires })).status).toBe(422);
+  }
+  await visitor.submit('/dashboard/keys', { name: 'x', expires: '2999-12-31' });
+  const [key] = await service.sql`SELECT expires_at FROM api_keys WHERE account_id = ${accountId}`;
+  expect(key!.expires_at).toEqual(new Date('3000-01-01T00:00:00Z'));
+  expect((await visitor.get('/dashboard/keys')).textOf('.list th[scope=row]')).toContain(
+    'Valid until 31 Dec 2999',
+  );
+});
+
+test('one form changes a key, and writes each change', async () => {
+  const { visitor, accountId, id } = await withKey();
+  const changes = { name: '  staging ', expires: '2999-12-31', credits: '5' };
+  const answer = await visitor.submit(`/dashboard/keys/${id}/change`, changes);
+  const kinds = (await loadHistory(service.sql, accountId)).map(({ kind }) => kind);
+  expect(kinds).toEqual(expect.arrayContaining(['key-renamed', 'key-expiry-changed', 'key-limited']));
+  const saved = `/dashboard/keys/${id}?done=saved`;
+  expect(answer.headers.get('location')).toBe(saved);
+  expect((await visitor.get(saved)).textOf('.notice.good')).toBe('Saved.');
+  expect((await visitor.get('/dashboard/keys')).textOf('.list tbody tr')).toMatch(
+    /^staging Valid until 31 Dec 2999 .* 5 of 5 left today$/,
+  );
+  // An expired key keeps its end, which is no end of a day.
+  const [ended] =
+    await service.sql`UPDATE api_keys SET expires_at = now() - interval '2 days' WHERE id = ${id} RETURNING expires_at`;
+  expect((await visitor.submit(`/dashboard/keys/${id}/change`, { name: 'old' })).status).toBe(303);
+  const [row] = await service.sql`SELECT name, expires_at FROM api_keys WHERE id = ${id}`;
+  expect({ ...row }).toEqual({ name: 'old', ...ended });
+});
+
+test('a key that was not used for 90 days is marked', async () => {
+  const { visitor, accountId, id } = await withKey();
+  const row = async () => (await visitor.get('/dashboard/keys')).textOf('.list th[scope=row]');
+  expect(await row()).toBe('production');
+  await service.sql`UPDATE api_keys SET created_at = now() - interval '91 days' WHERE id = ${id}`;
+  expect(await row()).toBe('production Not used for 90 days');
+  await storeCalls(service.sql, accountId, [{ daysAgo: 80, keyId: id, kind: 'search', calls: 1 }]);
+  expect(await row()).toBe('production Not used for 90 days');
+  await service.sql`
+    INSERT INTO api_key_uses SELECT secret_sha256, now() - interval '80 days' FROM api_keys WHERE id = ${id}`;
+  expect(await row()).toBe('production');
+});
+
+const limitsOf = async (id: string) => {
+  const [row] = await service.sql`
+    SELECT rights AS only, credits, per, requests_per_minute AS share FROM api_keys LEFT JOIN key_budgets ON key_id = id WHERE id = ${id}`;
+  return { ...row };
+};
+
+test('a new key gets the budget and the rights of its form, and the pages show them', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const page = await visitor.submit('/dashboard/keys', {
+    ...{ name: 'colleague', credits: '50', per: 'day', 'per-minute': '7' },
+    ...{ 'only-lookup': 'yes', 'only-search': 'yes' },
+  });
+  const id = page.linksOf('.new-key a[href$="/rotate"]')[0]!.split('/')[3]!;
+  expect(await limitsOf(id)).toEqual({ only: ['search', 'lookup'], credits: 50, per: 'day', share: 7 });
+  expect(page.textOf('.keys tbody tr')).toContain('50 of 50 left today');
+  await service.sql`UPDATE key_budgets SET used = 12, window_start = budget_window(per, now()) WHERE key_id = ${id}`;
+  expect((await visitor.get(`/dashboard/keys/${id}`)).textOf('main dl')).toMatch(
+    /Credit limit38 of 50 left today\. It is renewed on .+ UTC\.Requests a minute7PermissionsSearch Look up companies$/,
+  );
+
+  const form = `/dashboard/keys/${id}/change`;
+  const shown = await visitor.get(form);
+  const ticked = shown.attributesOf('[type=checkbox][checked]', 'name');
+  expect(ticked).toEqual(['group-companies', 'only-search']);
+  // Every right is no bound, so that it includes those that come later.
+  const all = Object.fromEntries(Object.keys(RIGHT_GROUPS).map((group) => [`group-${group}`, 'yes']));
+  await visitor.submit(form, { ...all, credits: '80', per: 'month', 'per-minute': '' });
+  expect(await limitsOf(id)).toEqual({ only: null, credits: 80, per: 'month', share: null });
+  // A group is stored as its single rights, so that a later right of it joins no key.
+  await visitor.submit(form, { credits: '', 'group-debts': 'yes', 'only-usage': 'yes' });
+  expect(await limitsOf(id)).toMatchObject({
+    only: expect.arrayContaining([...RIGHT_GROUPS.debts, 'usage']),
+    credits: null,
+  });
+  expect((await limitsOf(id)).only).toHaveLength(RIGHT_GROUPS.debts.length + 1);
+  const kinds = (await loadHistory(service.sql, accountId)).map(({ kind }) => kind);
+  expect(kinds).toContain('key-limited');
+});
+
+test('each right is in one group, and a first key is a name and a button: the rest is folded', async () => {
+  expect(Object.values(RIGHT_GROUPS).flat().sort()).toEqual([...RIGHTS].sort());
+  const { visitor } = await createMember(service);
+  const page = await visitor.get('/dashboard/keys');
+  const form = '.create form:has(#name)';
+  expect(page.textsOf(`${form} label:not(details label)`)).toEqual(['Name']);
+  expect([page.textOf(`${form} summary`), page.countOf(`${form} details[open]`)]).toEqual([
+    'Limit this key',
+    0,
+  ]);
+});
+
+test.each([
+  ['credits', ['-1', '1.5', 'ten', '1000000001', '1e3'], '0 to 1,000,000,000'],
+  ['per-minute', ['0', '-1', '1.5', '10000001'], '1 to 10,000,000'],
+])(
+  '%s that are no bound are a fault at their field, and nothing is changed or created',
+  async (name, bad, range) => {
+    const { visitor, accountId, id } = await withKey();
+    for (const path of ['/dashboard/keys', `/dashboard/keys/${id}/change`])
+      for (const text of bad) {
+        const page = await visitor.submit(path, { name: 'a', [name]: text, 'only-debts': 'yes' });
+        const fault = `Write a whole number from ${range}.`;
+        expect([path, text, page.status, page.textOf(`#${name}-fault`)]).toEqual([path, text, 422, fault]);
+        expect(page.countOf('[name=only-debts][checked]')).toBe(1);
+        // A folded part is open if it has a fault or a choice.
+        expect(page.countOf('.create details:not([open])')).toBe(0);
+      }
+    const keys = await service.sql`SELECT id, name FROM api_keys WHERE account_id = ${accountId}`;
+    expect([...keys]).toEqual([{ id, name: 'production' }]);
+    expect(await limitsOf(id)).toMatchObject({ only: null, credits: null, share: null });
+  },
+);
+
+test('a test key has rights and a share, and no budget', async () => {
+  const { visitor } = await createMember(service);
+  await visitor.submit('/dashboard/keys', {}, { form: '.create form:last-of-type' });
+  const [key] = await service.sql`SELECT id FROM api_keys WHERE is_test ORDER BY created_at DESC LIMIT 1`;
+  const form = `/dashboard/keys/${key!.id}/change`;
+  expect((await visitor.get(form)).countOf('[name=credits]')).toBe(0);
+  await visitor.submit(form, { 'only-usage': 'yes', credits: '5', 'per-minute': '9' });
+  expect(await limitsOf(key!.id)).toEqual({ only: ['usage'], credits: null, per: 'ever', share: 9 });
+});
+
+test('the list has the credits and the refusals of 7 days, and no key that was charged was “never” used', async () => {
+  const { visitor, accountId, id } = await withKey();
+  const cells = async () => (await visitor.get('/dashboard/keys')).cellsOf('.keys tbody tr')[0]!.slice(2, 5);
+  expect(await cells()).toEqual(['Never', '0', '0']);
+  await storeCalls(service.sql, accountId, [
+    { daysAgo: 0, keyId: id, kind: 'search', calls: 4 },
+    { daysAgo: 6, keyId: id, kind: 'lookup', calls: 3 },
+    { daysAgo: 7, keyId: id, kind: 'lookup', calls: 100 },
+  ]);
+  await storeErrorCounts(
+    service.sql,
+    service.sql`
+      SELECT ${accountId}::text, (now() AT TIME ZONE 'UTC')::date - 6, ${id}::text, kind, 5
+      FROM unnest('{rate-limit-exceeded,401,4xx,5xx}'::text[]) AS kind`,
+  );
+  expect(await cells()).toEqual(['Recently', '7', '10']);
+  // The page of the key says the same.
+  const page = await visitor.get(`/dashboard/keys/${id}`);
+  expect(page.textOf('main dl')).toEndWith('Last usedRecently');
+  expect(page.textOf('main')).not.toContain('Never');
+});
+
+const DAY_MS = 86_400_000;
+
+/** @returns a key that can be made to end, and its notice on the overview */
+async function endingKey() {
+  const made = await withKey();
+  const { visitor, id } = made;
+  const expire = (at: Date) => service.sql`UPDATE api_keys SET expires_at = ${at} WHERE id = ${id}`;
+  const notice = async (language = 'en') =>
+    (await visitor.get('/dashboard', { 'Accept-Language': language })).textOf(`[data-notice=${id}]`);
+  return { ...made, expire, notice };
+}
+
+/** As if a program had used the key a day ago. */
+const use = (id: string) => service.sql`
+  INSERT INTO api_key_uses SELECT secret_sha256, now() - interval '1 day' FROM api_keys WHERE id = ${id}`;
+
+test('several keys that end soon share a notice', async () => {
+  const { visitor, accountId, id } = await withKey();
+  const other = await createKey(service.sql, accountId, 'second', 'test');
+  await service.sql`UPDATE api_keys SET expires_at = now() + interval '3 days' WHERE account_id = ${accountId}`;
+  for (const key of [id, other.id]) await use(key);
+  expect((await visitor.get('/dashboard/credits')).textOf('.notices > div.warn')).toBe(
+    '2 keys that are in use end within 7 days. See the keys',
+  );
+});
+
+test('a key that ends within 7 days has a notice on every page, and one that has expired if programs still use it; a revoked one has none', async () => {
+  const { visitor, accountId, id, expire, notice } = await endingKey();
+  expect(await notice()).toBeNull();
+  await expire(new Date(Date.now() + 8 * DAY_MS));
+  expect(await notice()).toBeNull();
+  const midnight = new Date(Math.ceil(Date.now() / DAY_MS) * DAY_MS);
+  await expire(midnight);
+  // A key that no program uses ends without a word.
+  expect(await notice()).toBeNull();
+  await use(id);
+  const day = formatsOf('en').date(new Date());
+  expect(await notice()).toBe(
+    `The key “production” works until ${day}. Until then nothing changes. Change the last day if programs still use it. See the key`,
+  );
+  expect(await notice('pt')).toStartWith('A chave “production” é válida até');
+  await expire(new Date(Date.now() - 60_000));
+  expect(await notice()).toBeNull();
+  const { sql } = service;
+  await storeErrorCounts(
+    sql,
+    sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${id}, '401', 412)`,
+  );
+  expect(await notice()).toMatch(
+    /^The key “production” expired: .*\. Refused requests since yesterday: 412\. See the key$/,
+  );
+  await service.sql`UPDATE api_keys SET expires_at = NULL, revoked_at = now() WHERE id = ${id}`;
+  expect(await notice()).toBeNull();
+  const list = await visitor.get('/dashboard/keys');
+  expect([list.textOf('details.card summary'), list.textOf('.empty')]).toEqual([
+    'Revoked and expired keys (1)',
+    null,
+  ]);
+});
+
+test('an expired key shows since when, leaves its place, offers a new last day in place of a new secret, and works again with it', async () => {
+  const { visitor, accountId, secret, id, expire } = await endingKey();
+  await expire(new Date(Date.now() - 1000));
+  await until('the refusal', async () => (await usage(secret)) === 401);
+  const list = await visitor.get('/dashboard/keys');
+  expect([list.textOf('[data-figure=quota]'), list.countOf('.card.list')]).toEqual(['0 of 2 in use', 0]);
+  expect(list.textOf('main details tbody th')).toMatch(/^production Expired \d+ \w+ \d{4}, \d\d:\d\d$/);
+  const page = await visitor.get(`/dashboard/keys/${id}`);
+  expect(page.textOf('.heading .badge.bad')).toMatch(/^Expired \d+ \w+ \d{4}, \d\d:\d\d$/);
+  expect(page.textsOf('main > .actions a')).toEqual(['Change']);
+  const refused = await visitor.submit(`/dashboard/keys/${id}/rotate`, { overlap: '0' });
+  expect([refused.status, refused.textOf('[role=alert]')]).toEqual([
+    409,
+    'The key has expired, so it gets no new secret. Change the last day first.',
+  ]);
+
+  const expiry = `/dashboard/keys/${id}/change`;
+  expect((await visitor.submit(expiry, { expires: '2020-01-01' })).textOf('.fault')).toBe(
+    'The last day must be today or later.',
+  );
+  await createKey(service.sql, accountId, 'other', 'test');
+  const other = await createKey(service.sql, accountId, 'other', 'test');
+  const full = await visitor.submit(expiry, { expires: '2999-12-31' });
+  expect([full.status, full.textOf('[role=alert]')]).toEqual([409, expect.stringContaining('The 2 keys')]);
+  await visitor.submit(`/dashboard/keys/${other.id}/revoke`, {});
+  expect((await visitor.submit(expiry, { expires: '2999-12-31' })).status).toBe(303);
+  await until('the key works', async () => (await usage(secret)) === 200);
+  await visitor.submit(expiry, { expires: '' });
+  const [key] = await service.sql`SELECT expires_at FROM api_keys WHERE id = ${id}`;
+  expect(key!.expires_at).toBeNull();
+});
+
+test('a revoked key says since when, and allows no change', async () => {
+  const { visitor, id } = await withKey();
+  await visitor.submit(`/dashboard/keys/${id}/revoke`, {});
+  const page = await visitor.get(`/dashboard/keys/${id}`);
+  expect(page.textOf('.heading .badge.bad')).toStartWith('Revoked ');
+  expect(page.linksOf('main > .actions a')).toEqual([]);
+  // In another tab its forms may still be open: each leads to the page that says that it is revoked.
+  const fields = { form_token: await formTokenOf(visitor, '/dashboard/keys'), name: 'x', overlap: '0' };
+  const changes = Object.keys(ROUTES).filter((path) => path.startsWith('/keys/:id/'));
+  expect(changes.length).toBeGreaterThan(3);
+  for (const path of changes) {
+    const address = `/dashboard${path.replace(':id', id)}`;
+    for (const answer of [await visitor.get(address), await visitor.post(address, fields)])
+      expect([path, answer.headers.get('location')]).toEqual([path, `/dashboard/keys/${id}`]);
+  }
+});
+
+test('calls with a key that has ended are counted by key, and the page of the key has its use', async () => {
+  const { visitor, secret, id } = await withKey();
+  for (const query of ['a', 'b']) {
+    await fetch(`${service.url}/companies?q=${query}`, { headers: { Authorization: `Bearer ${secret}` } });
+  }
+  const counts = async () => (await visitor.get(`/dashboard/keys/${id}`)).textsOf('.legend li');
+  expect(await counts()).toEqual(['Answered (200) 2']);
+  await visitor.submit(`/dashboard/keys/${id}/revoke`, {});
+  await until('the refusal', async () => (await usage(secret)) === 401);
+  await eventually(counts, ['Answered (200) 2', 'Key or secret had ended (401) 1']);
+});
+
+test('the page of a key tells whether the old secret is still used, and ends it now', async () => {
+  const { visitor, secret, id } = await withKey();
+  await visitor.submit(`/dashboard/keys/${id}/rotate`, { overlap: '86400' });
+  const old = async () => (await visitor.get(`/dashboard/keys/${id}`)).textOf('[data-old-secret]');
+  expect(await old()).toBe('The old secret was not used for 24 hours.');
+  await service.sql`
+    INSERT INTO api_key_uses SELECT secret_sha256, now() FROM api_key_previous_secrets WHERE key_id = ${id}`;
+  expect(await old()).toStartWith('The old secret was used in the last 24 hours.');
+  expect((await visitor.submit(`/dashboard/keys/${id}/end-secret`, {})).status).toBe(303);
+  await until('the refusal', async () => (await usage(secret)) === 401);
+  expect(await old()).toBeNull();
+  const history = await visitor.get('/dashboard/settings/history');
+  expect(history.textOf('.list')).toContain('Old secret ended');
 });

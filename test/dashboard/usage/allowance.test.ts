@@ -72,7 +72,7 @@ test('both plans are shown with their limits, and who adds credits, with the acc
   expect(page.textOf('main')).toContain('The operator of this service adds credits and changes plans.');
 });
 
-test('a Plus that ends is said to end, and not to be reset', async () => {
+test('the end of Plus is said from 7 days before it until 30 days after it, and no reset', async () => {
   const { visitor, accountId } = await createMember(service);
   const until = new Date(Date.now() + 5 * 24 * 3600 * 1000);
   await changePlan(service.sql, accountId, 'plus', { until }, 'test');
@@ -80,11 +80,6 @@ test('a Plus that ends is said to end, and not to be reset', async () => {
   expect((await visitor.get('/dashboard/credits')).textOf('.plans + p')).toBe(
     `Plus ends on ${formatsOf('en').end(until)}. Then the account is Free: credits a month: 500, API keys: 2. Further keys go on working.`,
   );
-});
-
-test('the end of Plus is said from 7 days before it until 30 days after it', async () => {
-  const { visitor, accountId } = await createMember(service);
-  await changePlan(service.sql, accountId, 'plus', {}, 'test');
   for (const [days, isSaid] of [
     [8, false],
     [6, true],
