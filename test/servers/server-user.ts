@@ -11,9 +11,7 @@ const COMMAND_TIMEOUT_MS = 10_000;
  */
 export async function serverUser(): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
-  const existing = lookUp(USER_NAME);
-  if (existing) return existing;
-  if (mayInstall()) await addUser();
+  if (!lookUp(USER_NAME) && mayInstall()) await addUser();
   const user = lookUp(USER_NAME) ?? lookUp('nobody');
   if (!user)
     throw new Error(
