@@ -34,6 +34,12 @@ const READ: [name: string, given: string, member: keyof Config, read: unknown][]
   ['EINFORMA_URL', 'http://einforma/api/', 'einformaUrl', 'http://einforma/api'],
   ['PROVIDER_TIMEOUT_MS', '250', 'providerTimeoutMs', 250],
   ['RECORD_MAX_AGE_S', '0', 'recordMaxAgeS', 0],
+  ['CONTACT', 'https://example.com/help', 'contact', 'https://example.com/help'],
+  ['CONTACT', 'mailto:help@e.pt?subject=Credits', 'contact', 'mailto:help@e.pt?subject=Credits'],
+  ['PRIVACY_URL', 'https://example.com/privacy#keys', 'privacyUrl', 'https://example.com/privacy#keys'],
+  ['TERMS_URL', 'http://example.com/terms', 'termsUrl', 'http://example.com/terms'],
+  ['STATUS_URL', 'https://status.example.com', 'statusUrl', 'https://status.example.com'],
+  ['BUY_URL', 'https://example.com/{account}', 'buyUrl', 'https://example.com/{account}'],
 ];
 
 test.each(READ)('%s=%j is read, white space around it apart', (name, given, member, read) => {
@@ -41,83 +47,51 @@ test.each(READ)('%s=%j is read, white space around it apart', (name, given, memb
   expect(readConfig(env)).toMatchObject({ [member]: read });
 });
 
+const words = (text: string) => text.split(/\s+/);
+
 /** Values that make no sense, by variable. */
 const BAD: Record<string, string[]> = {
-  HOST: ['not a host', 'http://127.0.0.1', '127.0.0.1:3000', '[::1]', 'a/b', '-x', '999.999.999.999'],
-  PORT: ['abc', '-1', '65536', '80.5', '0x50', '1e3', '99999999999999999999'],
+  HOST: ['not a host', ...words('http://127.0.0.1 127.0.0.1:3000 [::1] a/b -x 999.999.999.999')],
+  PORT: words('abc -1 65536 80.5 0x50 1e3 99999999999999999999'),
   PUBLIC_URL: [
-    'example.pt',
-    'ftp://example.pt',
-    'http:example.pt',
-    'http://',
-    'https://e.pt/?x=1',
-    'https://e.pt/#x',
-    'https://u:p@e.pt',
-    'https://e.pt}',
     'https://e.pt/a b',
+    ...words('example.pt ftp://example.pt http:example.pt http:// https://e.pt/?x=1 https://e.pt/#x'),
+    ...words('https://u:p@e.pt https://e.pt}'),
   ],
   DATABASE_URL: [
-    'mysql://db/x',
-    'db',
-    'postgres:db',
-    'postgres://u:50%@db/x',
-    'postgres://u:p@h%zz/db',
-    'postgres://u:p@%41/db',
-    'postgres://u:1#x@db/x',
-    'postgres://u@a:1,b:2x/db',
-    'postgres://u@a:1,,b:2/db',
-    'postgres://u@a:1,[::1]:2/db',
+    ...words(
+      'mysql://db/x db postgres:db postgres://u@a postgres://u@a/ postgres://u@a:1,b:2?sslmode=require',
+    ),
+    ...words('postgres://u:50%@db/x postgres://u:p@h%zz/db postgres://u:p@%41/db postgres://u:1#x@db/x'),
+    ...words('postgres://u@a:1,b:2x/db postgres://u@a:1,,b:2/db postgres://u@a:1,[::1]:2/db'),
     'postgres://u@a:1,b:2/db?target_session_attrs=prefer-standby',
     'postgres://u@a/db?target_session_attrs=standby',
-    'postgres://u@a',
-    'postgres://u@a/',
-    'postgres://u@a:1,b:2?sslmode=require',
   ],
   ELASTICSEARCH_URL: [
-    'es:9200',
-    'localhost',
-    'redis://es',
-    'http://es:9200?pretty',
-    'http://es:9200/#x',
-    'http://a:9200,b:9200',
-    'http://a,b:9200',
-    'http://a:9200,',
-    'http://a:9200,http://b:9200?pretty',
+    ...words('es:9200 localhost redis://es http://es:9200?pretty http://es:9200/#x http://a:9200,b:9200'),
+    ...words('http://a,b:9200 http://a:9200, http://a:9200,http://b:9200?pretty'),
     'http://u:p@a:9200,http://u:q@b:9200',
   ],
   ELASTICSEARCH_API_KEY: ['two\nlines', 'two words', 'k€y'],
   ELASTICSEARCH_PREFIX: ['Companies', '*', '_all', 'a b', '-a'],
   REDIS_URL: [
-    'redis:///0',
-    'redis://:6379',
-
-    'http://redis',
-    'redis',
-    'redis:6379',
-    'redis://h/abc',
-    'redis://h/1x',
-    'redis://h/0/1',
-    'redis://h/-1',
-    'redis://h?db=abc',
-    'redis://h%zz/0',
-    'redis://h/1#x',
-    'redis://h1,h2:6379',
+    ...words(
+      'redis:///0 redis://:6379 http://redis redis redis:6379 redis://h/abc redis://h/1x redis://h/0/1',
+    ),
+    ...words('redis://h/-1 redis://h?db=abc redis://h%zz/0 redis://h/1#x redis://h1,h2:6379'),
     'redis://h1:6379,h2:6379',
   ],
-  NIF_PT_URL: [
-    'www.nif.pt',
-    'file:///etc/passwd',
-    'https:',
-    'https://nif.example/?a=1',
-    'https://nif.example/#a',
-  ],
+  NIF_PT_URL: words('www.nif.pt file:///etc/passwd https: https://nif.example/?a=1 https://nif.example/#a'),
   NIF_PT_KEY: ['a\u0000b', 'a\r\nb'],
   REGISTRY: ['VIES', 'vies,einforma', 'off'],
-  VIES_URL: ['vies', 'javascript:alert(1)', 'https://vies/rest?', 'https://vies/rest#'],
-  EINFORMA_URL: ['einforma', 'ws://einforma', 'https://einforma/v1?a=1', 'https://einforma/v1#a'],
+  VIES_URL: words('vies javascript:alert(1) https://vies/rest? https://vies/rest#'),
+  EINFORMA_URL: words('einforma ws://einforma https://einforma/v1?a=1 https://einforma/v1#a'),
   PROVIDER_TIMEOUT_MS: ['0', '-5', '5s', '1.5', '100001'],
   RECORD_MAX_AGE_S: ['-1', 'six days', '1e9', '99999999999'],
   METRICS_TOKEN: ['a\u0007', 'tök', 'two words'],
+  CONTACT: words('help@example.com http://example.com mailto: mailto:x javascript:alert(1)'),
+  TERMS_URL: ['javascript:alert(1)'],
+  BUY_URL: words('http://example.com example.com https://'),
 };
 
 test('addresses of databases are taken in the forms that their clients know', () => {
@@ -190,6 +164,13 @@ describe('a value that makes no sense', () => {
     });
   }
 
+  test.each([
+    ['CONTACT', 'http://example.com', 'CONTACT must be a mailto: or https: address'],
+    ['BUY_URL', 'http://example.com', 'BUY_URL must be a https: address'],
+  ])('of %s=%s says which would', (name, value, reason) => {
+    expect(refusal({ [name]: value })).toStartWith(reason);
+  });
+
   test('of a secret is not repeated', () => {
     for (const name of ['DATABASE_URL', 'REDIS_URL', 'ELASTICSEARCH_URL', 'NIF_PT_KEY', 'METRICS_TOKEN']) {
       expect(refusal({ [name]: 'hunter2\n:x' })).not.toContain('hunter2');
@@ -202,14 +183,7 @@ describe('a value that makes no sense', () => {
   });
 
   test('an empty value, or one of white space, counts as absent', () => {
-    const others = [
-      'DATA_DIR',
-      'NIF_PT_KEY',
-      'NIF_PT_KEY_FILE',
-      'EINFORMA_CLIENT_ID',
-      'EINFORMA_CLIENT_SECRET',
-    ];
-    for (const name of [...Object.keys(BAD), ...others]) {
+    for (const name of [...Object.values(SETTINGS).map(({ name }) => name), 'NIF_PT_KEY_FILE']) {
       expect(readConfig({ [name]: '' })).toEqual(readConfig({}));
       expect(readConfig({ [name]: ' \t' })).toEqual(readConfig({}));
     }
@@ -288,38 +262,6 @@ test('a price of credits is three parts, of which texts are made, or the texts',
   });
   expect(of('10 € for 1,000 | 10 € por 1 000')).toEqual({ en: '10 € for 1,000', pt: '10 € por 1 000' });
   expect(of('10 € for 1,000')).toEqual({ en: '10 € for 1,000', pt: '10 € for 1,000' });
-});
-
-test('CONTACT is a mail or web address, and the linked pages are web addresses', () => {
-  const links = {
-    CONTACT: 'mailto:help@example.com?subject=Credits',
-    PRIVACY_URL: 'https://example.com/privacy#keys',
-    TERMS_URL: 'http://example.com/terms',
-    STATUS_URL: 'https://status.example.com',
-  };
-  expect(readConfig(links)).toMatchObject({
-    contact: links.CONTACT,
-    privacyUrl: links.PRIVACY_URL,
-    termsUrl: links.TERMS_URL,
-    statusUrl: links.STATUS_URL,
-  });
-  expect(readConfig({ CONTACT: 'https://example.com/help' }).contact).toBe('https://example.com/help');
-  for (const contact of [
-    'help@example.com',
-    'http://example.com',
-    'mailto:',
-    'mailto:x',
-    'javascript:alert(1)',
-  ]) {
-    expect(refusal({ CONTACT: contact })).toStartWith('CONTACT must be a mailto: or https: address');
-  }
-  expect(refusal({ TERMS_URL: 'javascript:alert(1)' })).toStartWith('TERMS_URL must be');
-  expect(readConfig({ BUY_URL: 'https://example.com/{account}' }).buyUrl).toBe(
-    'https://example.com/{account}',
-  );
-  for (const shop of ['http://example.com', 'example.com', 'https://']) {
-    expect(refusal({ BUY_URL: shop })).toStartWith('BUY_URL must be a https: address');
-  }
 });
 
 test('a .env that this user can’t read stops a command, instead of counting as absent', async () => {
