@@ -12,7 +12,6 @@ import { VARIABLES } from './servers.ts';
 
 const GIVEN = Object.fromEntries(Object.values(VARIABLES).map((name) => [name, 'given']));
 const UP = join(import.meta.dir, 'up.ts');
-const START_TIMEOUT_MS = 180_000;
 
 const isListening = (port: number) =>
   new Promise<boolean>((resolve) => {
@@ -46,7 +45,6 @@ test.each([
     await starter.exited;
     await until('the end', async () => !(await isListening(port)) && readdirSync(temporary).length === 0);
   },
-  START_TIMEOUT_MS,
 );
 
 test('a run without servers says what is missing in one line, and ends with exit code 1', async () => {

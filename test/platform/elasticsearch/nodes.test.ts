@@ -5,6 +5,8 @@ import { nodePool } from '../../../src/platform/elasticsearch/nodes.ts';
 import { until } from '../../support/until.ts';
 
 const HEADERS = { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' };
+const unavailable = () => Response.json({}, { status: 503, headers: HEADERS });
+const silence = () => new Promise<Response>(() => {});
 const found = () => Response.json({ responses: [{ status: 200 }] }, { headers: HEADERS });
 
 type Node = {
@@ -51,20 +53,10 @@ test('searches go to the nodes in turn', async () => {
   expect(nodes.map(({ asked }) => asked)).toEqual([3, 3, 3]);
 });
 
-test.each([
-  ['is gone', (node: Node) => void node.server.stop(true)],
-  [
-    'answers 503',
-    (node: Node) => {
-      node.respond = () => Response.json({}, { status: 503, headers: HEADERS });
-    },
-  ],
-  [
-    'says nothing',
-    (node: Node) => {
-      node.respond = () => new Promise<Response>(() => {});
-    },
-  ],
+test.each<[string, (node: Node) => unknown]>([
+  ['is gone', ({ server }) => server.stop(true)],
+  ['answers 503', (node) => Object.assign(node, { respond: unavailable })],
+  ['says nothing', (node) => Object.assign(node, { respond: silence })],
 ])('a search whose node %s is repeated on another one, and the node is passed over', async (_, lose) => {
   const all = client();
   lose(nodes[0]!);
@@ -81,7 +73,7 @@ test('a slow node is asked again when the other one is gone', async () => {
   nodes[1]!.server.stop(true);
   nodes[0]!.respond = () => {
     nodes[0]!.respond = found;
-    return new Promise<Response>(() => {});
+    return silence();
   };
   expect(await search(two)).toHaveLength(1);
   expect(nodes[0]!.asked).toBe(2);
@@ -91,7 +83,7 @@ test('no search finds out whether a node is back: it gets searches when it has a
   const all = client();
   const said: [node: string, isUp: boolean][] = [];
   nodePool(all).onChange = (node, isUp) => void said.push([node, isUp]);
-  nodes[0]!.respond = () => new Promise<Response>(() => {});
+  nodes[0]!.respond = silence;
   for (let i = 0; i < 6; i += 1) await search(all, 400);
   const { host } = nodes[0]!.server.url;
   await until('the node is down', () => said.length === 1);
@@ -121,7 +113,7 @@ test('all nodes are down from the first failure of the last of them on', async (
 test('all nodes are asked at once whether any answers', async () => {
   const all = client();
   await nodePool(all).askAll();
-  for (const node of nodes.slice(0, 2)) node.respond = () => new Promise<Response>(() => {});
+  for (const node of nodes.slice(0, 2)) node.respond = silence;
   await nodePool(all).askAll();
   for (const node of nodes) node.server.stop(true);
   await expect(nodePool(all).askAll()).rejects.toThrow(/refused|out of reach/);
@@ -129,7 +121,7 @@ test('all nodes are asked at once whether any answers', async () => {
 
 test('one address alone is not waited for twice, and a lost connection is tried again at once', async () => {
   const one = client(1);
-  nodes[0]!.respond = () => new Promise<Response>(() => {});
+  nodes[0]!.respond = silence;
   await expect(search(one, 200)).rejects.toThrow('no answer in time');
   expect(nodes[0]!.asked).toBe(1);
   let requests = 0;

@@ -72,27 +72,27 @@ test('elsewhere there is a plain line every five seconds, without escape sequenc
   expect(take()).toBe('');
 });
 
-test('on a pipe nothing is said about the time left; a line stays within the terminal’s width', () => {
-  const { progress, pass, take } = stand(true, 80);
-  progress.phase('x'.repeat(200));
-  pass(3_000);
-  progress.update(10, null);
-  const lines = take().split('\r\u001b[K').slice(1);
-  expect(lines.every((line) => line.length === 79)).toBe(true);
-  progress.phase('reading standard input');
-  take();
-  pass(3_000);
-  progress.update(30, null);
-  expect(take()).toBe('\r\u001b[Kreading standard input  3 s, 30 rows');
-  progress.end(false);
-});
-
-test('a terminal that says it has 0 columns is taken for one of 80', () => {
-  const { progress, take } = stand(true, 0);
-  progress.phase('x'.repeat(200));
-  expect(take()).toBe(`\r\u001b[K${'x'.repeat(79)}`);
-  progress.end(false);
-});
+test.each([
+  80,
+  // As some terminals say that know none.
+  0,
+])(
+  'on a pipe nothing is said about the time left; a line stays within 80 columns of a terminal of %p',
+  (width) => {
+    const { progress, pass, take } = stand(true, width);
+    progress.phase('x'.repeat(200));
+    pass(3_000);
+    progress.update(10, null);
+    const lines = take().split('\r\u001b[K').slice(1);
+    expect(lines.every((line) => line.length === 79)).toBe(true);
+    progress.phase('reading standard input');
+    take();
+    pass(3_000);
+    progress.update(30, null);
+    expect(take()).toBe('\r\u001b[Kreading standard input  3 s, 30 rows');
+    progress.end(false);
+  },
+);
 
 test('names from files reach the terminal without their control characters', () => {
   const { progress, take } = stand(true);
