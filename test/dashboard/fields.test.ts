@@ -47,10 +47,10 @@ async function sendBad(visitor: Visitor, path: string, right: Right): Promise<st
       expect([path, answer.status, answer.textOf(`#${name}-fault`)]).toEqual([path, 422, fault]);
       const focused = answer.document.querySelector('[autofocus]')!;
       expect([focused.id, focused.getAttribute('aria-invalid')]).toEqual([name, 'true']);
-      expect(answer.document.querySelectorAll('[aria-invalid]')).toHaveLength(1);
+      expect(answer.countOf('[aria-invalid]')).toBe(1);
       expect(focused.getAttribute('aria-describedby')).toStartWith(`${name}-fault`);
       for (const field of fields.filter((field) => ['name', 'email'].includes(field)))
-        expect(answer.document.querySelector(`#${field}`)!.getAttribute('value')).toBe(typed[field]);
+        expect(answer.valueOf(`#${field}`)).toBe(typed[field]!);
       for (const secret of [typed.present, typed.password]) expect(answer.text).not.toContain(secret);
       sent.push(name);
     }

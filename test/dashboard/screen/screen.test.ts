@@ -58,9 +58,7 @@ test('a pasted list loses no row: each has its number, or the reason why it is n
     [10, nif(4), null, null],
   ]);
   expect(rows[2]!.text).toBe(`${nif(1)};A, Lda`);
-});
-
-test('a pasted list without a heading begins with its first row', () => {
+  // Without a heading it begins with its first row.
   expect(listOf('Padaria Central\nn/d').rows.map(({ text }) => text)).toEqual(['Padaria Central', 'n/d']);
 });
 
@@ -295,7 +293,7 @@ test('a table of a thousand rows is read, and a larger form is refused without a
   expect(refused.textOf('.lead')).toMatch(/^The form is larger than 192 KiB\. .*Nothing was done or charged/);
 });
 
-test('a paid list is free for ten minutes: a reload, a second click, the same list again, for another member, too', async () => {
+test('a paid list is free for ten minutes: a reload, a second click, the same list again; then a reload shows the price, and is not charged', async () => {
   const { visitor, accountId } = await createMember(service);
   const sent = await formOf(visitor, `${nif(1)} ${nif(2)}`, 2);
   const send = () => visitor.post('/dashboard/screen', sent);
@@ -309,24 +307,16 @@ test('a paid list is free for ten minutes: a reload, a second click, the same li
   );
   expect(await used(accountId)).toBe(2);
   expect(again.countOf('[data-forget-form]')).toBe(0);
-});
-
-test('a reload after the free time shows the price again, and is not charged', async () => {
-  const { visitor, accountId } = await createMember(service);
-  const sent = await formOf(visitor, nif(1), 1);
-  expect((await visitor.post('/dashboard/screen', sent)).textOf('[data-free]')).toStartWith(
-    '1 credit spent.',
-  );
   await service.sql`UPDATE dashboard_attempts SET ends_at = now() WHERE key LIKE 'list %'`;
   await ageCharges();
   for (let reload = 0; reload < 2; reload += 1) {
-    const page = await visitor.post('/dashboard/screen', sent);
+    const page = await send();
     expect(page.textOf('[data-price]')).toContain('Nothing was charged now.');
     expect(page.textOf('#answer-title')).toBeNull();
   }
-  expect(await used(accountId)).toBe(1);
-  expect((await run(visitor, nif(1), 1)).textOf('[data-free]')).toStartWith('1 credit spent.');
   expect(await used(accountId)).toBe(2);
+  expect((await run(visitor, sent.list, 2)).textOf('[data-free]')).toStartWith('2 credits spent.');
+  expect(await used(accountId)).toBe(4);
 });
 
 test('a sending in the last seconds of a charge promises no further time, so that the next one asks first', async () => {
