@@ -128,11 +128,9 @@ export function createPipeline(parts: PipelineParts) {
         // Quote.
         const claimFor = async (identity: string) => {
           if (caller!.isTest) return null;
-          try {
-            claim = await credits.claim(caller!, identity, request.signal);
-          } catch (cause) {
+          claim = await credits.claim(caller!, identity, request.signal).catch((cause) => {
             throw new EndedError(end(caller!, trace, refusals.notClaimed(cause), rate));
-          }
+          });
           // It may have waited for another sending.
           await lookAgain();
           return claim.earlier?.kept ?? null;
