@@ -78,7 +78,7 @@ its 429 or 403 → companies/lookup: an account or a key with nothing left is re
 counts once if a source is asked → companies/lookup: count questions, not lookups → companies/lookup: are shared by the API and the dashboard's Try it
 
 Up to 100 NIFs (nifs) for one token → api: takes \${most} items
-is the data of a single lookup → api: has in company the bytes
+is the data of a single lookup → api: has one element an item
 without a fresh record are refreshed → api: are ten at most → api: that no provider answers end within the bound
 and those beyond a bound → companies/lookup: is not charged, alone and in a list
 

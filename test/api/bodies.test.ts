@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import type { ApiRoute } from '../../src/http/api-route.ts';
 import { createBodyCheck } from '../../src/http/body-check.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
-import { startApi } from '../support/api.ts';
+import { PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 
@@ -14,7 +14,6 @@ const api = await startApi();
 afterAll(() => api.stop());
 
 const routes = API_ROUTES.filter(({ body }) => body !== undefined);
-const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
 
 /** Values that a schema does not take, each at an edge of it. */
 function outside(schema: TSchema): unknown[] {
@@ -59,7 +58,7 @@ test('there are bad bodies of every endpoint, and of every member', () => {
 });
 
 test('each is a validation that names its member with an example that is taken, and costs a token and a credit', async () => {
-  const caller = await api.caller(plenty);
+  const caller = await api.caller(PLENTY);
   for (const [path, member, body] of cases) {
     const answer = await ask(api, path, { key: caller.key, json: JSON.parse(body) });
     expect([path, body.slice(0, 100), answer.kind]).toEqual([path, body.slice(0, 100), 'validation']);
@@ -76,7 +75,7 @@ test('each is a validation that names its member with an example that is taken, 
 test.each(routes.map(({ path, body }) => [path, body!] as const))(
   'what the schema of POST %s takes is taken',
   async (path, schema) => {
-    const { key } = await api.caller(plenty);
+    const { key } = await api.caller(PLENTY);
     for (const [name, member] of Object.entries(schema.properties)) {
       const body = { ...schema.examples[0], [name]: inside(member) };
       expect([path, name, (await ask(api, path, { key, json: body })).status]).toEqual([path, name, 200]);
@@ -87,7 +86,7 @@ test.each(routes.map(({ path, body }) => [path, body!] as const))(
 test.each(routes.map(({ path, body }) => [path, body!] as const))(
   'a member that the schema of POST %s does not name is a validation that names those that it does, and costs a credit',
   async (path, { examples, properties }) => {
-    const caller = await api.caller(plenty);
+    const caller = await api.caller(PLENTY);
     const [first] = Object.keys(properties);
     const unknown = ['nif', 'NIFS', 'kind', '', '__proto__', 'constructor', 'a/b', `${first}/0`];
     for (const name of unknown) {
@@ -128,7 +127,7 @@ test('the check says what the schema says, whatever is sent', () => {
 test.each(['/lookups', '/debts'])(
   'POST %s takes a number of nine digits as a NIF, and answers it as text',
   async (path) => {
-    const { key } = await api.caller(plenty);
+    const { key } = await api.caller(PLENTY);
     const { body } = await ask(api, path, { key, json: { nifs: [Number(nif(1)), nif(1), 500_002_577] } });
     const [number, text, wrong] = body.data;
     expect(number).toEqual(text);
@@ -154,7 +153,7 @@ const FAULTS: [detail: string, body: string | Buffer, type?: string][] = [
 test.each(routes.map(({ path }) => path))(
   'a body of POST %s that is no JSON object is a validation that says so, and costs a token and a credit',
   async (path) => {
-    const caller = await api.caller({ ...plenty, limits: { requestsPerMinute: FAULTS.length } });
+    const caller = await api.caller({ ...PLENTY, limits: { requestsPerMinute: FAULTS.length } });
     for (const [detail, body, type = 'application/json'] of FAULTS) {
       const headers = { 'Content-Type': type };
       const sent = { key: caller.key, method: 'POST', headers, body: body as string };

@@ -5,7 +5,7 @@ import { changeLimits } from '../../src/metering/accounts/changes.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { hasTool, requestFor } from '../companies/test-world/requests.ts';
 import { rollUpAll } from '../metering/credits/ledger.ts';
-import { type Caller, startApi } from '../support/api.ts';
+import { type Caller, PLENTY, startApi } from '../support/api.ts';
 import { ask, tokensOf } from '../support/ask.ts';
 import type { CallAnswer } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
@@ -16,7 +16,6 @@ import { eventually } from '../support/until.ts';
 const api = await startApi({ directory: csv(1, 4) });
 afterAll(() => api.stop());
 
-const plenty = { limits: { requestsPerMinute: 6000 }, included: 10_000 };
 const creditsOf = ({ headers }: Pick<CallAnswer, 'headers'>) => headers.get('x-credits');
 
 /** The log's line of the latest request. */
@@ -48,7 +47,7 @@ test.each(cases)('by %s: answers and bad input of %s have what was charged', asy
 
 test.each(cases)('by %s: refusals of %s, and answers to a test key, have 0', async (way, _name, route) => {
   const [path, options] = requestFor(route, null);
-  const poor = await api.caller({ ...plenty, included: 0 });
+  const poor = await api.caller({ ...PLENTY, included: 0 });
   const unpaid = await WAYS[way](api, path, { ...options, key: poor.key });
   expect([unpaid.kind, creditsOf(unpaid)]).toEqual([route.charge && 'monthly-quota-exceeded', '0']);
   const slow = await api.caller({ limits: { requestsPerMinute: 1 } });

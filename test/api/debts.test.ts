@@ -3,12 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { purgeChanges } from '../../src/companies/debts/changes/changes-purge.ts';
 import { DAY } from '../../src/platform/units.ts';
 import { type Amounts, debtsFile, importBrackets } from '../companies/debts/debts-support.ts';
-import { startApi } from '../support/api.ts';
+import { PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import { digestOf } from '../support/digest.ts';
 
-const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
 const LOW: Amounts = [7500, 25_000];
 const HIGH: Amounts = [1_000_000, null];
 const [TAX, BOTH, SOCIAL, CLEAN, LATER] = [nif(1), nif(2), nif(3), nif(4), nif(5)];
@@ -18,7 +17,7 @@ const TAX_DEBT = { start: 7500, end: 25_000, last_updated: '2026-10-31' };
 const NATURAL = ['123456789', '234567899', '300000006', '450000001'];
 
 const api = await startApi();
-const { key, accountId } = await api.caller(plenty);
+const { key, accountId } = await api.caller(PLENTY);
 afterAll(() => api.stop());
 
 const changes = (json: unknown, by = key) => ask(api, '/debts/changes', { key: by, json });
@@ -156,7 +155,7 @@ describe('with changes of both kinds', () => {
   });
 
   test('each change costs a credit; with credits for some the answer has those, and `more`', async () => {
-    const poor = await api.caller({ ...plenty, included: 2, credits: 2 });
+    const poor = await api.caller({ ...PLENTY, included: 2, credits: 2 });
     const all = briefly((await changes({ after: start })).body);
     const some = await changes({ after: start }, poor.key);
     expect([some.status, some.body.more, briefly(some.body)]).toEqual([200, true, all.slice(0, 4)]);
@@ -221,7 +220,7 @@ test('a cursor before changes that are no longer kept is a 410 that costs nothin
     const { status, kind, body: problem } = await changes(body);
     expect([status, kind, problem.oldest]).toEqual([410, 'changes-expired', fifth]);
   }
-  const poor = await api.caller({ ...plenty, included: 0 });
+  const poor = await api.caller({ ...PLENTY, included: 0 });
   expect((await changes({ after: fourth }, poor.key)).status).toBe(410);
   expect(await used()).toBe(before);
   expect((await changes({ after: fifth })).body).toEqual(kept);
@@ -237,7 +236,7 @@ describe('with both datasets', () => {
   });
 
   test('the answer has one element an item, in the order asked, repeated NIFs too, and the date of each dataset; no source is asked', async () => {
-    const { accountId, key: own } = await api.caller(plenty);
+    const { accountId, key: own } = await api.caller(PLENTY);
     const { status, headers, body } = await screen([CLEAN, BOTH, TAX, SOCIAL, TAX], own);
     expect([status, headers.get('Content-Type')]).toEqual([200, 'application/json']);
     const ofSocial = (start: number, end: number) => ({ start, end, last_updated: '2026-11-02' });

@@ -1,6 +1,6 @@
 /** Processes of the service share credits and the directory. Buckets: failures/dependencies.test.ts, keys: metering/keys/authenticate.test.ts. */
 import { afterAll, expect, test } from 'bun:test';
-import { startApi } from '../support/api.ts';
+import { PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
 import { readMetrics } from '../support/metrics.ts';
@@ -53,7 +53,7 @@ const CLIENTS = 4;
 const directory = (version: number) => `nif,legal_name\n${nif(1)},Azul versão ${version}\n${nif(2)},Verde\n`;
 
 test('once an import is done no instance answers from the directory before it, while their caches are in use', async () => {
-  const { key } = await api.caller({ limits: { requestsPerMinute: 10_000_000 }, included: 10_000_000 });
+  const { key } = await api.caller(PLENTY);
   const instances = processes.slice(0, 2);
   type Asked = (typeof instances)[number];
   const nameOn = async (instance: Asked): Promise<string> => {

@@ -16,7 +16,7 @@ import { keyRoute } from '../../src/metering/usage/key-route.ts';
 import { secretStart } from '../../src/platform/observability/redaction.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { requestFor } from '../companies/test-world/requests.ts';
-import { type Caller, startApi } from '../support/api.ts';
+import { type Caller, PLENTY, startApi } from '../support/api.ts';
 import { ask, tokensOf } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
 import { META, REVISION, resultOf, send, WAYS } from '../support/mcp.ts';
@@ -24,8 +24,7 @@ import { eventually } from '../support/until.ts';
 
 const api = await startApi({ directory: csv(1, 4), env: { BUY_URL: 'https://shop.example/buy' } });
 afterAll(() => api.stop());
-const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
-const caller = await api.caller({ ...plenty, plan: 'plus' });
+const caller = await api.caller({ ...PLENTY, plan: 'plus' });
 
 const routes = API_ROUTES.map((route) => [`${methodOf(route)} ${route.path}`, route] as const);
 
@@ -135,7 +134,7 @@ test('a test key has rights, too', async () => {
 });
 
 test('a key with some rights sees nothing of its account in a refusal', async () => {
-  const poor = await api.caller({ ...plenty, included: 0 });
+  const poor = await api.caller({ ...PLENTY, included: 0 });
   const given = await keyWith(['search', 'debts'], poor);
   const [whole, partial] = [
     await ask(api, '/companies?q=a', { key: poor.key }),
@@ -149,7 +148,7 @@ test('a key with some rights sees nothing of its account in a refusal', async ()
 });
 
 test('refusals by the limits of a key are counted apart', async () => {
-  const account = await api.caller(plenty);
+  const account = await api.caller(PLENTY);
   const key = await keyWith(['datasets'], account);
   for (let sent = 0; sent < 2; sent += 1) await ask(api, '/usage', { key });
   const counted = async () => {
@@ -161,7 +160,7 @@ test('refusals by the limits of a key are counted apart', async () => {
 });
 
 test('GET /activity has the rows of the account for the right `activity`, and those of the key for any other', async () => {
-  const account = await api.caller({ ...plenty, plan: 'plus' });
+  const account = await api.caller({ ...PLENTY, plan: 'plus' });
   const [own, all] = [
     await makeKey({ only: ['datasets', 'usage'] }, account),
     await makeKey({ only: ['activity'] }, account),

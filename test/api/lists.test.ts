@@ -1,6 +1,6 @@
 /** The endpoints that take a list share the rules of its body, its price and its refusals. Those of POST /lookups alone stand below. */
 import { afterAll, describe, expect, test } from 'bun:test';
-import { type Instance, startApi } from '../support/api.ts';
+import { type Instance, PLENTY, startApi } from '../support/api.ts';
 import { ask, keepSecret, linesSince, tokensOf } from '../support/ask.ts';
 import { sendText } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
@@ -9,7 +9,6 @@ import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
 import { setAge, storeRecord } from '../support/records.ts';
 import { until } from '../support/until.ts';
 
-const plenty = { limits: { requestsPerMinute: 100_000 }, included: 10_000 };
 const [FRESH, SECOND_FRESH, STALE, ABSENT] = [nif(1), nif(2), nif(3), nif(4)];
 const WRONG_CHECK_DIGIT = '500002577';
 
@@ -42,7 +41,7 @@ describe.each(LISTS)('POST $path', ({ path, member, item, bad, most }) => {
   const statuses = (body: { data: { status: number }[] }) => body.data.map(({ status }) => status);
 
   test('costs one token, and one credit an item; included credits go first', async () => {
-    const { accountId, key } = await api.caller({ ...plenty, included: 3, credits: 10 });
+    const { accountId, key } = await api.caller({ ...PLENTY, included: 3, credits: 10 });
     const before = tokensOf(await ask(api, '/usage', { key }));
     const answer = await send(key, [item, bad, item, item, item]);
     expect([answer.status, statuses(answer.body)]).toEqual([200, [200, 400, 200, 200, 200]]);
@@ -51,13 +50,13 @@ describe.each(LISTS)('POST $path', ({ path, member, item, bad, most }) => {
   });
 
   test(`takes ${most} items`, async () => {
-    const { accountId, key } = await api.caller(plenty);
+    const { accountId, key } = await api.caller(PLENTY);
     expect(statuses((await send(key, Array(most).fill(item))).body)).toEqual(Array(most).fill(200));
     expect((await api.ledger({ accountId })).used).toBe(most);
   });
 
   test('credits for some items only: the first ones get them, the others are refused in their place', async () => {
-    const { accountId, key } = await api.caller({ ...plenty, included: 1, credits: 2 });
+    const { accountId, key } = await api.caller({ ...PLENTY, included: 1, credits: 2 });
     const { body } = await send(key, [bad, item, item, item, bad]);
     expect(statuses(body)).toEqual([400, 200, 200, 429, 429]);
     expect(body.data[3].problem).toEqual({
@@ -72,7 +71,7 @@ describe.each(LISTS)('POST $path', ({ path, member, item, bad, most }) => {
   });
 
   test('no credit at all: the whole answer is the 429 of a single lookup', async () => {
-    const { accountId, key } = await api.caller({ ...plenty, included: 0 });
+    const { accountId, key } = await api.caller({ ...PLENTY, included: 0 });
     const single = await ask(api, `/companies/${FRESH}`, { key });
     for (const items of [[item, item], [bad], []]) {
       const { status, body, headers } = await send(key, items);
@@ -85,7 +84,7 @@ describe.each(LISTS)('POST $path', ({ path, member, item, bad, most }) => {
   });
 
   test('it is logged and counted under its route, and nothing of its body is', async () => {
-    const { accountId, keyId, key } = await api.caller(plenty);
+    const { accountId, keyId, key } = await api.caller(PLENTY);
     const from = api.logLines.length;
     keepSecret('unsaid text');
     await send(key, [item, 'unsaid text']);
@@ -110,7 +109,7 @@ const asked = (number: string) => api.provider.lookups().filter((request) => req
 
 describe('the answer', () => {
   test('has one element an item, in the order asked, with what the single lookup answers for each', async () => {
-    const { accountId, key } = await api.caller(plenty);
+    const { accountId, key } = await api.caller(PLENTY);
     const nifs = [STALE, WRONG_CHECK_DIGIT, FRESH, ABSENT, 'abc', SECOND_FRESH];
     const { status, headers, body } = await lookUp(key, nifs);
     expect(status).toBe(200);
@@ -138,19 +137,6 @@ describe('the answer', () => {
       'Segunda',
     ]);
   });
-
-  test('has in `company` the bytes that the single lookup has in `data`', async () => {
-    const { key } = await api.caller(plenty);
-    const authorization = { Authorization: `Bearer ${key}` };
-    const alone = await (await fetch(`${api.url}/companies/${FRESH}`, { headers: authorization })).text();
-    const batch = await fetch(`${api.url}/lookups`, {
-      method: 'POST',
-      headers: { ...authorization, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ nifs: [FRESH] }),
-    });
-    const company = alone.slice('{"result":"success","data":'.length, -1);
-    expect(await batch.text()).toBe(`{"data":[{"nif":"${FRESH}","status":200,"company":${company}}]}`);
-  });
 });
 
 describe('a body in chunks', () => {
@@ -174,7 +160,7 @@ describe('a body in chunks', () => {
     [38, 'too large for Bun', BY_BUN, 0],
     [400, 'too large for Bun', BY_BUN, 0],
   ])('of %d is %s', async (chunks, _name, expected, cost) => {
-    const { accountId, key } = await api.caller(plenty);
+    const { accountId, key } = await api.caller(PLENTY);
     const from = api.logLines.length;
     const { closed } = await sendText(api.baseUrl, inChunks(key, chunks));
     expect(await closed).toMatch(expected);
@@ -186,7 +172,7 @@ describe('a body in chunks', () => {
 
 describe('refreshes', () => {
   test('are ten at most; further companies are unavailable in their place, and free', async () => {
-    const { accountId, key } = await api.caller(plenty);
+    const { accountId, key } = await api.caller(PLENTY);
     const numbers = newNifs(12);
     const nifs = [FRESH, ...numbers, numbers[0], 'abc', numbers[11], SECOND_FRESH];
     const { body } = await lookUp(key, nifs);
@@ -209,7 +195,7 @@ describe('refreshes', () => {
   });
 
   test('when the credits end, the items after that are over the quota, whatever else is wrong with them', async () => {
-    const { accountId, key } = await api.caller({ ...plenty, included: 5 });
+    const { accountId, key } = await api.caller({ ...PLENTY, included: 5 });
     const numbers = newNifs(12);
     const { body } = await lookUp(key, numbers);
     expect(outcomes(body)).toEqual([
@@ -221,7 +207,7 @@ describe('refreshes', () => {
   });
 
   test('that no provider answers end within the bound of a single lookup, and fresh records are answered', async () => {
-    const { accountId, key } = await api.caller(plenty);
+    const { accountId, key } = await api.caller(PLENTY);
     // A new instance, because the breakers of this one have seen ten time-outs then.
     const instance = await api.startInstance();
     api.provider.hold();

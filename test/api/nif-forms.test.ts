@@ -10,7 +10,7 @@ import { MESSAGES } from '../../src/dashboard/messages.ts';
 import { readNifList } from '../../src/dashboard/screen/screen-list.ts';
 import type { ApiRoute } from '../../src/http/api-route.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
-import { startApi } from '../support/api.ts';
+import { PLENTY, startApi } from '../support/api.ts';
 import type { CallOptions } from '../support/client.ts';
 import { createCommandLine } from '../support/command.ts';
 import { WAYS } from '../support/mcp.ts';
@@ -24,7 +24,7 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 const api = await startApi();
 api.provider.answerAll((nif) => nifPtFound(nif));
-const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+const caller = await api.caller(PLENTY);
 afterAll(() => api.stop());
 
 const routes = API_ROUTES.filter(({ params, body }) => params?.properties.nif ?? body?.properties.nifs);

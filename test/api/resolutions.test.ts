@@ -1,6 +1,6 @@
 /** POST /resolutions over HTTP, in both modes: every sentence of docs/api.md about it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, startApi } from '../support/api.ts';
+import { type Api, PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
@@ -14,7 +14,6 @@ const NAMES = [
   'Padaria do Norte, Lda',
 ];
 const directory = `nif,legal_name\n${NAMES.map((name, n) => `${nif(n)},"${name}"\n`).join('')}`;
-const plenty = { limits: { requestsPerMinute: 100_000 }, included: 100_000 };
 const UNKNOWN = 'Zyxwv Qponm';
 
 const candidate = (n: number, of: object) => ({
@@ -34,7 +33,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
   const statuses = (body: { data: { status: number }[] }) => body.data.map(({ status }) => status);
 
   test('a name gets its words, candidates and evidence, and whether the first is clear', async () => {
-    const { key } = await api.caller(plenty);
+    const { key } = await api.caller(PLENTY);
     const { status, headers, body } = await resolve(key, ['Leica Microssistemas', 'Braga: padaria central']);
     expect([status, headers.get('Content-Type')]).toEqual([200, 'application/json']);
     const words = (weights: Record<string, number>) =>
@@ -63,7 +62,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
   });
 
   test('a text with a NIF is that NIF, also of a company that the directory lacks', async () => {
-    const { accountId, key } = await api.caller(plenty);
+    const { accountId, key } = await api.caller(PLENTY);
     const known = `NIF PT${nif(4).replace(/(...)(...)/, '$1 $2.')}`;
     const { body } = await resolve(key, [known, nif(77)]);
     const company = candidate(4, { evidence: [] });
@@ -75,7 +74,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
   });
 
   test('a blank name is a validation in its place, for its credit', async () => {
-    const { accountId, key } = await api.caller(plenty);
+    const { accountId, key } = await api.caller(PLENTY);
     const { body } = await resolve(key, ['', 'Leica', ' \t', '\ud800']);
     expect(statuses(body)).toEqual([400, 200, 400, 200]);
     expect(body.data[0].problem.type).toEndWith('/problems/validation');
@@ -83,7 +82,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
   });
 
   test('a request costs at least one credit, also without any candidate', async () => {
-    const { accountId, key } = await api.caller(plenty);
+    const { accountId, key } = await api.caller(PLENTY);
     for (const [names, used] of [
       [[UNKNOWN], 1],
       [[UNKNOWN, UNKNOWN, '***'], 2],
@@ -96,7 +95,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
   });
 
   test('credits are for names with a candidate, in their order; names that were read without one are answered', async () => {
-    const { accountId, key } = await api.caller({ ...plenty, included: 2, credits: 1 });
+    const { accountId, key } = await api.caller({ ...PLENTY, included: 2, credits: 1 });
     const names = [UNKNOWN, 'Leica', UNKNOWN, 'Leica', 'Leica', 'Leica', UNKNOWN, UNKNOWN, UNKNOWN];
     const { body, headers } = await resolve(key, names);
     // The reads end with the group of four in which the credits ended.
@@ -112,7 +111,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
   });
 
   test('nothing is reserved: beside a list of unknown names every credit can be spent', async () => {
-    const { accountId, key } = await api.caller({ ...plenty, included: 3 });
+    const { accountId, key } = await api.caller({ ...PLENTY, included: 3 });
     const lists = await Promise.all([1, 2].map(() => resolve(key, Array(50).fill(UNKNOWN))));
     expect(lists.map(({ status }) => status)).toEqual([200, 200]);
     expect(await api.ledger({ accountId })).toEqual({ used: 2, credits: 0 });
@@ -120,7 +119,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
   });
 
   test('with clear_only the names that are not clear cost nothing and have no candidates', async () => {
-    const { accountId, key } = await api.caller(plenty);
+    const { accountId, key } = await api.caller(PLENTY);
     const names = ['Leica', 'Padaria Nortte', UNKNOWN];
     const all = await resolve(key, names);
     const used = (await api.ledger({ accountId })).used;

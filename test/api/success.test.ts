@@ -1,6 +1,6 @@
 /** GET endpoints over HTTP, in both modes: every sentence of docs/api.md about their answers. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type Api, type Caller, startApi } from '../support/api.ts';
+import { type Api, type Caller, PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
@@ -33,7 +33,7 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
   let caller: Caller;
   beforeAll(async () => {
     api = await startApi({ mode, directory: DIRECTORY });
-    caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+    caller = await api.caller(PLENTY);
   });
   afterAll(() => api.stop());
   const get = (path: string, key = caller.key) => ask(api, path, { key });

@@ -6,7 +6,14 @@ import { FILLED_WHEN_NEW, openBackup, restoreInto } from '../../src/backup/resto
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { quoted } from '../../src/platform/postgres/identifier.ts';
 import { prepareCommands } from '../platform/terminal/every-command.ts';
-import { countMessages, createCommandLine, killCommandAt, ROOT, runCommand } from '../support/command.ts';
+import {
+  countMessages,
+  createCommandLine,
+  killCommandAt,
+  outcomeOf,
+  ROOT,
+  runCommand,
+} from '../support/command.ts';
 import { csv } from '../support/companies.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { growAccount } from '../support/grown-account.ts';
@@ -101,8 +108,8 @@ async function shell(line: string, env: Record<string, string>): Promise<[number
     timeout: 60_000,
     killSignal: 'SIGKILL',
   });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  return [await child.exited, stdout, stderr];
+  const { code, stdout, stderr } = await outcomeOf(child);
+  return [code, stdout, stderr];
 }
 
 test('a pipe carries a backup, and the answer is beside it', async () => {

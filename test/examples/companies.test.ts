@@ -2,10 +2,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { PROBLEMS, type Problem } from '../../src/http/problems.ts';
 import type { Caller } from '../support/api.ts';
+import { outcomeOf } from '../support/command.ts';
 import { createTestKey } from '../support/service.ts';
 import { LANGUAGES, startExamples } from './programs.ts';
 
-const { api, inFolder, outcomeOf, run, start } = await startExamples();
+const { api, inFolder, run, start } = await startExamples();
 afterAll(() => api.stop());
 
 const after = (kind: Problem['kind'], wait: string): Problem => ({ kind, headers: { 'Retry-After': wait } });

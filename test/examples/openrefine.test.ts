@@ -6,10 +6,11 @@ import addFormats from 'ajv-formats';
 import fc from 'fast-check';
 import { importBrackets } from '../companies/debts/debts-support.ts';
 import { ask } from '../support/ask.ts';
+import { PLENTY } from '../support/service.ts';
 import { startExamples } from './programs.ts';
 
 const { api, start } = await startExamples();
-const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 100_000 }, included: 100_000 });
+const { accountId, key } = await api.caller(PLENTY);
 const program = start(api.baseUrl, 'TypeScript', key, { program: 'openrefine', words: ['0'] });
 let address: string;
 beforeAll(async () => {
@@ -102,10 +103,7 @@ test('1,000 queries: the form of the specification, the candidates of the API, a
     const cost = (await api.ledger({ accountId })).used - before;
     const names = queries.map(({ query }) => query.trim());
     const named = names.filter((name) => /[\p{L}\p{N}]/u.test(name));
-    const { body, headers } = await ask(api, '/resolutions', {
-      ...{ key, method: 'POST', headers: { 'Content-Type': 'application/json' } },
-      body: JSON.stringify({ names: named }),
-    });
+    const { body, headers } = await ask(api, '/resolutions', { key, json: { names: named } });
     expect(cost).toBe(Number(headers.get('X-Credits')));
     const nifs = new Map<string, string[]>(
       body.data.map(({ name, candidates = [] }: Item) => [name, candidates.map(({ nif }) => nif)]),

@@ -3,7 +3,7 @@ import { copyFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Problem } from '../../src/http/problems.ts';
 import { type Api, startApi } from '../support/api.ts';
-import { bareEnvironment, ROOT } from '../support/command.ts';
+import { bareEnvironment, outcomeOf, ROOT } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { createFolder } from '../support/folder.ts';
 import { nifPtFound } from '../support/provider.ts';
@@ -57,35 +57,21 @@ export async function startExamples() {
       await copyFile(join(EXAMPLES, 'typescript', name), join(folder, name));
     }
   }
-  const inFolder = async (...words: string[]) => {
-    const child = Bun.spawn([process.execPath, ...words], {
+  const spawn = (words: string[], variables: Record<string, string>) =>
+    Bun.spawn(words, {
       cwd: folder,
-      env: { ...bareEnvironment(), DIRECTORY_URL: api.baseUrl },
+      env: { ...bareEnvironment(), ...variables },
       stdout: 'pipe',
       stderr: 'pipe',
     });
-    return outcomeOf(child);
-  };
+  const inFolder = (...words: string[]) =>
+    outcomeOf(spawn([process.execPath, ...words], { DIRECTORY_URL: api.baseUrl }));
   const install = await inFolder('install', '--frozen-lockfile');
   if (install.code !== 0) throw new Error(`the packages of the TypeScript example: ${install.stderr}`);
 
-  function start(
-    url: string,
-    language: string,
-    key: string,
-    { program = 'companies', words = ['padaria áb'] }: RunOptions,
-  ) {
-    return Bun.spawn([...languages[language]!(program), ...words], {
-      cwd: folder,
-      env: { ...bareEnvironment(), DIRECTORY_URL: url, API_KEY: key },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    });
-  }
-
-  async function outcomeOf({ stdout, stderr, exited }: Bun.Subprocess<'ignore', 'pipe', 'pipe'>) {
-    const [output, errors, code] = await Promise.all([stdout.text(), stderr.text(), exited]);
-    return { code, stdout: output, stderr: errors };
+  function start(url: string, language: string, key: string, options: RunOptions) {
+    const { program = 'companies', words = ['padaria áb'] } = options;
+    return spawn([...languages[language]!(program), ...words], { DIRECTORY_URL: url, API_KEY: key });
   }
 
   async function run(language: string, key: string, options: RunOptions = {}) {
@@ -119,7 +105,7 @@ export async function startExamples() {
     };
   }
 
-  return { api, folder, inFolder, start, outcomeOf, run, withFile };
+  return { api, inFolder, start, run, withFile };
 }
 
 /**

@@ -2,10 +2,11 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
 import { appendFile } from 'node:fs/promises';
 import { importBrackets } from '../companies/debts/debts-support.ts';
+import { outcomeOf } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
 import { COMPANIES, type Files, LANGUAGES, type RunOptions, SUPPLIERS, startExamples } from './programs.ts';
 
-const { api, outcomeOf, start, withFile } = await startExamples();
+const { api, start, withFile } = await startExamples();
 afterAll(() => api.stop());
 
 describe.each(LANGUAGES)('the example that screens in %s', (language) => {

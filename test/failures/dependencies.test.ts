@@ -1,7 +1,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { generateSecret } from '../../src/metering/keys/secret.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
-import { startApi } from '../support/api.ts';
+import { PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
 import '../support/modes.ts';
@@ -20,7 +20,7 @@ const api = await startApi({
   env: { SEARCH_CACHE_MB: '0' },
 });
 api.provider.answer(FOUND, nifPtFound(FOUND));
-const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+const caller = await api.caller(PLENTY);
 await ask(api, `/companies/${FOUND}`, { key: caller.key });
 afterEach(() => {
   for (const proxy of Object.values(api.proxies)) proxy.up();
@@ -112,7 +112,7 @@ describe.each(['down', 'hang'] as const)('Postgres %s', (how) => {
 describe.each(['down', 'hang'] as const)('Elasticsearch %s', (how) => {
   test('searches fail in time and cost their credit; lookups and usage go on; it recovers', async () => {
     await searchRecovers();
-    const own = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+    const own = await api.caller(PLENTY);
     const { used } = await api.ledger(own);
     api.proxies.elasticsearch[how]();
     const logged = api.logLines.length;

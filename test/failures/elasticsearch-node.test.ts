@@ -16,7 +16,7 @@ import { csv } from '../support/companies.ts';
 import { type ElasticsearchPair, startElasticsearchPair } from '../support/elasticsearch-pair.ts';
 import { createFolder } from '../support/folder.ts';
 import { NO_PROGRESS } from '../support/progress.ts';
-import { createCaller, startTestService, type TestService } from '../support/service.ts';
+import { createCaller, PLENTY, startTestService, type TestService } from '../support/service.ts';
 import { eventually, until } from '../support/until.ts';
 
 const COMPANIES = 1_000;
@@ -33,10 +33,7 @@ beforeAll(async () => {
   service = await startTestService({ env: { ELASTICSEARCH_URL: pair.url } });
   client = createElasticsearch(service.config)!;
   context = { ...service, elasticsearch: client, signal: NEVER, actor: 'test' };
-  caller = await createCaller(service.sql, {
-    limits: { requestsPerMinute: 1_000_000 },
-    included: 1_000_000,
-  });
+  caller = await createCaller(service.sql, PLENTY);
 }, 240_000);
 afterAll(async () => {
   await client.close();

@@ -12,7 +12,7 @@ import { nif } from '../support/companies.ts';
 import { startPostgresPair } from '../support/postgres-pair.ts';
 import { startProxy } from '../support/proxy.ts';
 import { storeRecord } from '../support/records.ts';
-import { createCaller } from '../support/service.ts';
+import { createCaller, PLENTY } from '../support/service.ts';
 import { until } from '../support/until.ts';
 import { startService } from '../support/whole.ts';
 
@@ -66,10 +66,7 @@ test('every request of a client that repeats ends in its answer, and the books a
   await expect(openStores(readConfig({ DATABASE_URL: pair.standbyUrl }))).rejects.toThrow(
     'DATABASE_URL names a database that only reads, as a standby does: name the primary, or all hosts with commas between them',
   );
-  const { accountId, key } = await createCaller(sql, {
-    limits: { requestsPerMinute: 1_000_000 },
-    included: 1_000_000,
-  });
+  const { accountId, key } = await createCaller(sql, PLENTY);
   await storeRecord(sql, nif(1), 'stored');
   const paths = ['/companies?q=empresa', `/companies/${nif(1)}`];
   const statuses = new Map<string, number>();

@@ -5,7 +5,7 @@ import { refundOwed } from '../../src/metering/credits/refund.ts';
 import { MINUTE } from '../../src/platform/units.ts';
 import { freePort } from '../../src/service/listen.ts';
 import { ledgerOf } from '../metering/credits/ledger.ts';
-import { startApi } from '../support/api.ts';
+import { PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
@@ -19,7 +19,7 @@ import { eventually, until } from '../support/until.ts';
 
 const api = await startApi({ mode: 'full', directory: csv(1, 3) });
 api.provider.answerAll((number) => nifPtFound(number));
-const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+const caller = await api.caller(PLENTY);
 // Fails if any of the processes has left a connection to the database open.
 afterAll(() => api.stop());
 
@@ -235,10 +235,7 @@ function startBalancer(urls: string[], key: string) {
 }
 
 test('SHUTDOWN_DELAY_S: a rolling restart behind a balancer that only polls readiness fails no request', async () => {
-  const { key, accountId } = await api.caller({
-    limits: { requestsPerMinute: 1_000_000 },
-    included: 1_000_000,
-  });
+  const { key, accountId } = await api.caller(PLENTY);
   const ports = [freePort('127.0.0.1', 0), freePort('127.0.0.1', 0)];
   const start = (port: number) =>
     api.spawnInstance({ PORT: String(port), SHUTDOWN_DELAY_S: String(DELAY_S) });

@@ -1,7 +1,7 @@
 /** Addresses and methods as no client library sends them, over a raw socket, and what the service says and does about its own address. */
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createVisitor, formTokenOf, newPerson } from '../dashboard/visitor.ts';
-import { startApi } from '../support/api.ts';
+import { PLENTY, startApi } from '../support/api.ts';
 import { sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import '../support/modes.ts';
@@ -13,7 +13,7 @@ const FOUND = nif(1);
 
 const api = await startApi({ mode: 'full', directory: csv(1, 3) });
 api.provider.answer(FOUND, nifPtFound(FOUND));
-const caller = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+const caller = await api.caller(PLENTY);
 afterAll(() => api.stop());
 
 /** The answer to a request line, with the caller's key or without. */

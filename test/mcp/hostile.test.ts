@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { TOOLS } from '../../src/mcp/tools.ts';
-import { type Caller, startApi } from '../support/api.ts';
+import { type Caller, PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { csv, nif } from '../support/companies.ts';
 import { callTool, META, REVISION, send } from '../support/mcp.ts';
@@ -100,7 +100,7 @@ test('the text of a refused body says what is taken', async () => {
 });
 
 test('no message, and no input of a tool, is answered with a fault', async () => {
-  const { key } = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 });
+  const { key } = await api.caller(PLENTY);
   const names = ['jsonrpc', 'id', 'method', 'params', 'name', 'arguments', '_meta', 'q', 'nif', 'nifs'];
   const members = fc.constantFrom(...names);
   const message = fc.oneof(

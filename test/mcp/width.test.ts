@@ -6,7 +6,7 @@ import {
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/client';
 import { DEFINITIONS } from '../../src/mcp/tools.ts';
-import { type Api, startApi } from '../support/api.ts';
+import { type Api, PLENTY, startApi } from '../support/api.ts';
 import { csv, nif } from '../support/companies.ts';
 import { META, REVISION, send } from '../support/mcp.ts';
 import { nifPtFound } from '../support/provider.ts';
@@ -18,7 +18,7 @@ let key: string;
 beforeAll(async () => {
   api = await startApi({ directory: csv(1, 4) });
   api.provider.answer(nif(1), nifPtFound(nif(1)));
-  ({ key } = await api.caller({ limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 }));
+  ({ key } = await api.caller(PLENTY));
 });
 afterAll(() => api.stop());
 

@@ -13,6 +13,7 @@ import {
   createCaller,
   createTestEnvironment,
   type Instance,
+  PLENTY,
   type ServiceProcess,
   spawnService,
   startInProcess,
@@ -26,7 +27,7 @@ const VARIABLES: Record<Dependency, string> = {
   redis: 'REDIS_URL',
 };
 
-export type { Instance };
+export { type Instance, PLENTY };
 
 export type Caller = { accountId: string; keyId: string; key: string };
 

@@ -116,12 +116,14 @@ export async function runBun(env: Record<string, string>, ...words: string[]): P
     stdout: 'pipe',
     stderr: 'pipe',
   });
-  const [stdout, stderr, code] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ]);
-  return { code, stdout, stderr, json: parse(stdout) };
+  const outcome = await outcomeOf(child);
+  return { ...outcome, json: parse(outcome.stdout) };
+}
+
+/** Waits for the end of a process. */
+export async function outcomeOf({ stdout, stderr, exited }: Bun.Subprocess<'ignore', 'pipe', 'pipe'>) {
+  const [output, errors, code] = await Promise.all([stdout.text(), stderr.text(), exited]);
+  return { code, stdout: output, stderr: errors };
 }
 
 function parse(text: string): unknown {

@@ -6,7 +6,7 @@ export type Answer = { status: number; headers: Headers; body: unknown };
 
 type Documented = {
   headers?: Record<string, { required?: boolean }>;
-  content?: Record<string, { schema: object }>;
+  content?: Record<string, { schema: object; examples?: object }>;
 };
 type Document = {
   servers: { url: string }[];
@@ -57,7 +57,11 @@ export function createAnswerChecker(document: unknown): AnswerChecker {
     const documented = paths[template]![method.toLowerCase()]!.responses[answer.status];
     if (documented === undefined) return complain('this status is not documented');
     const type = answer.headers.get('content-type') ?? '';
-    if (documented.content?.[type] === undefined) complain(`content type ${type} is not documented`);
+    const content = documented.content?.[type];
+    if (content === undefined) return complain(`content type ${type} is not documented`);
+    const kind = kindOf(answer);
+    if (kind !== null && !Object.hasOwn(content.examples ?? {}, kind))
+      complain('this kind is not documented');
     const at = [
       'paths',
       template,
@@ -69,7 +73,6 @@ export function createAnswerChecker(document: unknown): AnswerChecker {
       'schema',
     ];
     check(schemaAt(...at), answer.body, complain);
-    const kind = kindOf(answer);
     for (const [header, { required }] of Object.entries(documented.headers ?? {})) {
       if (required === false) continue;
       const isOfCaller = header.startsWith('RateLimit-') || header === 'X-Credits';

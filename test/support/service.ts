@@ -157,6 +157,9 @@ export type CallerOptions = {
   included?: number;
 };
 
+/** More of everything than a test spends. */
+export const PLENTY = { limits: { requestsPerMinute: 1_000_000 }, included: 1_000_000 };
+
 /** An account with a key, made as the command line makes them. */
 export async function createCaller(
   sql: Sql,
