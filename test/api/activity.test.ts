@@ -10,6 +10,7 @@ import { type Caller, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import type { CallOptions } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
+import { hold } from '../support/locks.ts';
 import { callTool } from '../support/mcp.ts';
 import { createTestKey } from '../support/service.ts';
 import { stopClock } from '../support/stopped-clock.ts';
@@ -165,17 +166,10 @@ const CAUSES: Record<Reason, (caller: Caller) => Promise<unknown>> = {
     });
   },
   async overloaded({ key }) {
-    const [locked, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    const holding = api.sql.begin(async (sql) => {
-      await sql`LOCK TABLE keyed_requests IN ACCESS EXCLUSIVE MODE`;
-      locked.resolve();
-      await over.promise;
-    });
-    await locked.promise;
+    const lock = await hold(api.sql, (sql) => sql`LOCK TABLE keyed_requests IN ACCESS EXCLUSIVE MODE`);
     // Four of them wait for the lock, and the others for these, too long.
     const sent = Array.from({ length: 20 }, (_, n) => ask(api, '/debts', { ...keyed(`once${n}`), key }));
-    await Promise.all(sent).finally(over.resolve);
-    await holding;
+    await Promise.all(sent).finally(lock.release);
   },
 };
 

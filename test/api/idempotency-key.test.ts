@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { importBrackets } from '../companies/debts/debts-support.ts';
 import { startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
-import { sendRaw } from '../support/client.ts';
+import { requestText, sendRaw } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { callTool, resultOf } from '../support/mcp.ts';
 import { eventually } from '../support/until.ts';
@@ -123,10 +123,10 @@ test.each(['h', '::1', 'xn--a'])(
   async (host) => {
     const { accountId, key } = await api.caller({ included: 100 });
     const body = JSON.stringify({ nifs: NIFS });
-    const head =
-      `POST /api/v1/debts HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${key}\r\nConnection: close\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\nIdempotency-Key: a\r\n\r\n`;
-    for (let i = 0; i < 2; i += 1) expect(await sendRaw(api, head + body)).toStartWith('HTTP/1.1 200');
+    const sent = { Host: host, Authorization: `Bearer ${key}`, 'Idempotency-Key': 'a' };
+    const headers = { ...sent, 'Content-Type': 'application/json', 'Content-Length': body.length };
+    const request = requestText('POST /api/v1/debts', headers, body);
+    for (let i = 0; i < 2; i += 1) expect(await sendRaw(api, request)).toStartWith('HTTP/1.1 200');
     expect(await api.ledger({ accountId })).toEqual({ used: 3, credits: 0 });
   },
 );

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { type Instance, PLENTY, startApi } from '../support/api.ts';
 import { ask, keepSecret, linesSince, tokensOf } from '../support/ask.ts';
-import { sendText } from '../support/client.ts';
+import { requestText, sendText } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { readMetrics } from '../support/metrics.ts';
 import { nifPtFound, nifPtNotFound } from '../support/provider.ts';
@@ -141,16 +141,11 @@ describe('the answer', () => {
 
 describe('a body in chunks', () => {
   const CHUNK = `1f40\r\n${' '.repeat(8000)}\r\n`;
-  const inChunks = (key: string, chunks: number) =>
-    [
-      'POST /api/v1/lookups HTTP/1.1',
-      'Host: x',
-      `Authorization: Bearer ${key}`,
-      'Connection: close',
-      'Content-Type: application/json',
-      'Transfer-Encoding: chunked',
-      `\r\n${CHUNK.repeat(chunks)}0\r\n\r\n`,
-    ].join('\r\n');
+  const inChunks = (key: string, chunks: number) => {
+    const sent = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
+    const headers = { Authorization: `Bearer ${key}`, ...sent };
+    return requestText('POST /api/v1/lookups', headers, `${CHUNK.repeat(chunks)}0\r\n\r\n`);
+  };
 
   // A reset on the way can take the answer of Bun with it.
   const BY_BUN = /^(HTTP\/1\.1 413|$)/;

@@ -13,7 +13,7 @@ import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { ledgerOf } from '../metering/credits/ledger.ts';
 import { type Caller, type Instance, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
-import { sendText } from '../support/client.ts';
+import { requestText, sendText } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { callMessage } from '../support/mcp.ts';
 import { readMetrics } from '../support/metrics.ts';
@@ -101,27 +101,18 @@ async function begin(
   const caller = await api.caller({ limits: { requestsPerMinute: 1000 } });
   // A new process knows its key then, so that the request waits for its body alone.
   await ask({ url }, '/usage', caller);
-  const sent = {
-    Host: 'x',
-    Connection: 'close',
-    Authorization: `Bearer ${caller.key}`,
-    'Content-Length': Buffer.byteLength(body),
-    ...headers,
-  };
-  const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`);
-  const text = `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body.slice(0, 3)}`;
-  const { socket, closed } = await sendText(baseUrl, text);
+  const length = { 'Content-Length': Buffer.byteLength(body) };
+  const sent = { Authorization: `Bearer ${caller.key}`, ...length, ...headers };
+  const { socket, closed } = await sendText(baseUrl, requestText(`POST ${path}`, sent, body.slice(0, 3)));
   return { path, caller, socket, closed, end: () => socket.write(body.slice(3)) };
 }
 
 /** The status of the answer to a POST whose body begins, and never ends. A read of it would take longer than a test may. */
 async function statusOf(path: string, key?: string): Promise<number> {
-  const authorization = key === undefined ? '' : `Authorization: Bearer ${key}\r\n`;
-  const { closed } = await sendText(
-    api.baseUrl,
-    `POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${authorization}` +
-      'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"nifs":["500002576"',
-  );
+  const authorization = key === undefined ? {} : { Authorization: `Bearer ${key}` };
+  const headers = { ...authorization, 'Content-Type': 'application/json', 'Content-Length': 1000 };
+  const text = requestText(`POST ${path}`, headers, '{"nifs":["500002576"');
+  const { closed } = await sendText(api.baseUrl, text);
   return Number((await closed).split(' ')[1]);
 }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, type Caller, PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
-import { sendRaw } from '../support/client.ts';
+import { requestText, sendRaw } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
@@ -170,8 +170,8 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
   });
 
   test('raw bytes in the address are read as UTF-8 or do no harm', async () => {
-    const head = `Host: h\r\nAuthorization: Bearer ${caller.key}\r\nConnection: close\r\n\r\n`;
-    const answer = await sendRaw(api, `GET /api/v1/companies?q=ábaco HTTP/1.1\r\n${head}`);
+    const headers = { Authorization: `Bearer ${caller.key}` };
+    const answer = await sendRaw(api, requestText('GET /api/v1/companies?q=ábaco', headers));
     expect(answer).toStartWith('HTTP/1.1 200');
   });
 

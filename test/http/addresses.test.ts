@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createVisitor, formTokenOf, newPerson } from '../dashboard/visitor.ts';
 import { PLENTY, startApi } from '../support/api.ts';
-import { sendRaw } from '../support/client.ts';
+import { requestText, sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
@@ -18,9 +18,8 @@ afterAll(() => api.stop());
 
 /** The answer to a request line, with the caller's key or without. */
 async function send(method: string, target: string, hasKey = true) {
-  const authorization = hasKey ? `Authorization: Bearer ${caller.key}\r\n` : '';
-  const head = `Host: h\r\n${authorization}Connection: close\r\n\r\n`;
-  const answer = await sendRaw(api, `${method} ${target} HTTP/1.1\r\n${head}`);
+  const key = hasKey ? { Authorization: `Bearer ${caller.key}` } : {};
+  const answer = await sendRaw(api, requestText(`${method} ${target}`, key));
   const [headers = '', body = ''] = answer.split('\r\n\r\n');
   return { status: Number(answer.split(' ')[1]), headers: headers.toLowerCase(), body };
 }
@@ -67,7 +66,7 @@ test('a long query is a search that finds nothing and costs its credit, up to 64
 
 test('the page that Bun has in development mode is no page of the service', async () => {
   // Bun answers it to requests for the host localhost.
-  const answer = await sendRaw(api, 'GET /bun:info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n');
+  const answer = await sendRaw(api, requestText('GET /bun:info', { Host: 'localhost' }));
   expect(answer).toStartWith('HTTP/1.1 404');
   expect(answer).toContain(`"type":"${api.baseUrl}/problems/not-found"`);
 });
@@ -76,15 +75,16 @@ describe('the service’s own address', () => {
   test('never follows the request', async () => {
     const hosts = ['evil.example', 'a', 'evil.example:1', '[::1]'];
     for (const host of hosts) {
-      const head = `Host: ${host}\r\nX-Forwarded-Host: evil.example\r\nX-Forwarded-Proto: https\r\nForwarded: host=evil.example\r\nConnection: close\r\n\r\n`;
+      const forwarded = { 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'https' };
+      const headers = { Host: host, ...forwarded, Forwarded: 'host=evil.example' };
       for (const target of ['/api/v1/usage', '/api/v1/nothing', 'http://evil.example/api/v1/usage']) {
-        const answer = await sendRaw(api, `GET ${target} HTTP/1.1\r\n${head}`);
+        const answer = await sendRaw(api, requestText(`GET ${target}`, headers));
         const kind = target.endsWith('usage') ? 'unauthorized' : 'not-found';
         expect(answer).toContain(`"type":"${api.baseUrl}/problems/${kind}"`);
         expect(answer).not.toContain('evil');
       }
       for (const target of ['/openapi', '/openapi/json', '/problems/validation']) {
-        const answer = await sendRaw(api, `GET ${target} HTTP/1.1\r\n${head}`);
+        const answer = await sendRaw(api, requestText(`GET ${target}`, headers));
         expect(answer).toStartWith('HTTP/1.1 200');
         expect(answer).not.toContain('evil');
       }

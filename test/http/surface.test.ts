@@ -11,7 +11,7 @@ import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { mayReadMetrics } from '../../src/service/public-routes.ts';
 import { PLENTY, startApi } from '../support/api.ts';
 import { ask, linesSince } from '../support/ask.ts';
-import { sendRaw } from '../support/client.ts';
+import { requestText, sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
@@ -64,8 +64,8 @@ test('every answer of the API is JSON in UTF-8 whatever the caller accepts', asy
 test.each(['/openapi', '/openapi/json', '/problems/validation', '/health/live', '/health/ready', '/metrics'])(
   'the answer of %s is not sniffed, and is not stored where it is of the moment',
   async (path) => {
-    const head = `Host: h\r\nAuthorization: Bearer ${METRICS_TOKEN}\r\nConnection: close\r\n\r\n`;
-    const answer = await sendRaw(api, `GET ${path} HTTP/1.1\r\n${head}`);
+    const headers = { Authorization: `Bearer ${METRICS_TOKEN}` };
+    const answer = await sendRaw(api, requestText(`GET ${path}`, headers));
     expect(answer).toStartWith('HTTP/1.1 200');
     expect(answer.match(/^X-Content-Type-Options: .*$/gim)).toEqual(['X-Content-Type-Options: nosniff']);
     if (/health|metrics/.test(path)) expect(answer).toContain('\r\nCache-Control: no-store\r\n');

@@ -11,7 +11,7 @@ import { createMetrics } from '../../src/platform/observability/metrics.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { startDashboardService } from '../dashboard/service.ts';
 import { createMember } from '../dashboard/visitor.ts';
-import { call, sendRaw } from '../support/client.ts';
+import { call, requestText, sendRaw } from '../support/client.ts';
 import { countParses } from '../support/parses.ts';
 import { createCaller } from '../support/service.ts';
 
@@ -203,10 +203,9 @@ async function sendShape(
   { query = '', headers = {}, body = '' }: Shape,
   further: Record<string, string>,
 ): Promise<[status: string, parsed: string[]]> {
-  const sent = { ...further, ...headers, Host: 'a', Connection: 'close', 'Content-Length': body.length };
-  const lines = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`);
+  const sent = { ...further, ...headers, 'Content-Length': body.length };
   parses.take();
-  const answer = await sendRaw(service, `${method} ${path}${query} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
+  const answer = await sendRaw(service, requestText(`${method} ${path}${query}`, sent, body));
   return [answer.slice('HTTP/1.1 '.length, 12), parses.take()];
 }
 

@@ -4,7 +4,6 @@
  * test key.
  */
 import { afterAll, expect, test } from 'bun:test';
-import type { Client } from '@modelcontextprotocol/client';
 import { TextNifSchema } from '../../src/companies/nif-parameter.ts';
 import { costOf } from '../../src/http/api-route.ts';
 import { explain, PROBLEMS, type ProblemName } from '../../src/http/problems.ts';
@@ -12,7 +11,7 @@ import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { startApi } from '../support/api.ts';
 import { csv } from '../support/companies.ts';
-import { connectAgent } from '../support/mcp.ts';
+import { connectAgent, resultOf } from '../support/mcp.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { createTestKey } from '../support/service.ts';
 
@@ -173,38 +172,34 @@ function exampleValue(example: string, member: string): unknown {
   return member === 'nifs' ? [example] : example;
 }
 
-async function ask(client: Client, name: string, input: Input) {
-  const { isError = false, content } = await client.callTool({ name, arguments: input });
-  return { isError, text: (content as { text: string }[])[0]!.text };
+async function ask(key: string, name: string, input: Input): Promise<{ isError: boolean; text: string }> {
+  const { isError = false, content } = await resultOf(api, name, input, { key });
+  return { isError, text: content[0].text };
 }
 
 test('the text of each answer to a wrong call leads to a call that works', async () => {
   const { key } = await api.caller({ limits: { requestsPerMinute: 100 } });
-  const client = await connectAgent(api, key);
-  await client.listTools();
   for (const [tool, input, member, takes, further] of WRONG) {
-    const { isError, text } = await ask(client, tool, input);
+    const { isError, text } = await ask(key, tool, input);
     const call = `${tool} ${JSON.stringify(input)}: ${text}`;
     expect([isError, call]).toEqual([true, expect.stringMatching(takes)]);
     expect(text).toMatch(new RegExp(member === 'NIF' ? 'The NIF' : `["\`]${member}["\`]`));
     const example = /(?:[Ff]or example: |A valid one is )(.+?)\. Correct what/.exec(text)?.[1];
     expect([call, example]).toEqual([call, expect.any(String)]);
     const next = { ...further, [member.toLowerCase()]: exampleValue(example!, member) };
-    expect(await ask(client, tool, next)).toMatchObject({ isError: false });
+    expect(await ask(key, tool, next)).toMatchObject({ isError: false });
     // An input of another tool is no remedy for this call.
     const { properties } = DEFINITIONS.find(({ name }) => name === tool)!.inputSchema as Input;
     for (const other of ['q', 'nifs', 'kinds']) {
       if (!(other in (properties as Input))) expect(text).not.toMatch(new RegExp(`["\`]${other}["\`]`));
     }
   }
-  await client.close();
 });
 
 test('an input that does not exist is refused where the route takes a body, and the text names those that do', async () => {
   const caller = await api.caller();
-  const client = await connectAgent(api, caller.key);
   for (const input of [{ nif: VALID }, { companies: [VALID] }, { nifs: [VALID], kind: 'tax' }]) {
-    const { isError, text } = await ask(client, 'list_debt_changes', { after: null, ...input });
+    const { isError, text } = await ask(caller.key, 'list_debt_changes', { after: null, ...input });
     expect([isError, text]).toEqual([true, expect.stringContaining('"after", "nifs", "kinds"')]);
   }
   expect((await api.ledger(caller)).used).toBe(3);
@@ -212,21 +207,18 @@ test('an input that does not exist is refused where the route takes a body, and 
     const { additionalProperties = true } = inputSchema as Input;
     expect([name, additionalProperties]).toEqual([name, TOOLS.get(name)!.route.body === undefined]);
   }
-  await client.close();
 });
 
 test('without credits the text says to stop and tell the user, and no seconds to wait', async () => {
   const { accountId, key } = await api.caller({ included: 1 });
   await api.sql`UPDATE balances SET used = 1 WHERE account_id = ${accountId}`;
-  const client = await connectAgent(api, key);
   for (const { name, _meta } of DEFINITIONS) {
     if (_meta.cost === 'no credit') continue;
-    const { isError, text } = await ask(client, name, { q: 'a', nif: VALID, nifs: [VALID], after: null });
+    const { isError, text } = await ask(key, name, { q: 'a', nif: VALID, nifs: [VALID], after: null });
     expect([name, isError]).toEqual([name, true]);
     expect(text).toMatch(/available again at \d{4}-.*Stop, and tell the user to buy credits,/);
     expect(text).not.toMatch(/\d s\b/);
   }
-  await client.close();
 });
 
 // What a host is told of each tool, by its definition alone.

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from 'bun:test';
 import { post } from '../companies/test-world/requests.ts';
 import { type Caller, startApi } from '../support/api.ts';
 import { linesSince } from '../support/ask.ts';
-import { sendRaw } from '../support/client.ts';
+import { requestText, sendRaw, sendText } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import { callMessage, callTool, resultOf, send, WAYS } from '../support/mcp.ts';
 import { readMetrics } from '../support/metrics.ts';
@@ -99,21 +99,13 @@ test('metrics count a call under its route, and under its tool', async () => {
   );
 });
 
-/** Begins the same lookup by either way. */
-const BEGIN: Record<
-  keyof typeof WAYS,
-  (caller: Caller, number: string, signal: AbortSignal) => Promise<unknown>
-> = {
-  REST: ({ key }, number, signal) =>
-    fetch(`${api.url}/companies/${number}`, { headers: { Authorization: `Bearer ${key}` }, signal }),
-  MCP: ({ key }, number, signal) => {
-    const { headers, body } = callMessage('get_company', { nif: number });
-    return fetch(`${api.baseUrl}/mcp`, {
-      method: 'POST',
-      headers: { ...headers, Authorization: `Bearer ${key}` },
-      body,
-      signal,
-    });
+/** The same lookup by either way. */
+const LOOKUP: Record<keyof typeof WAYS, (caller: Caller) => string> = {
+  REST: ({ key }) => requestText(`GET /api/v1/companies/${HELD}`, { Authorization: `Bearer ${key}` }),
+  MCP: ({ key }) => {
+    const { headers, body } = callMessage('get_company', { nif: HELD });
+    const sent = { ...headers, Authorization: `Bearer ${key}`, 'Content-Length': body.length };
+    return requestText('POST /mcp', sent, body);
   },
 };
 
@@ -124,11 +116,10 @@ test.each(['REST', 'MCP'] as const)(
     await api.sql`DELETE FROM companies WHERE nif = ${HELD}`;
     const asked = api.provider.requests.length;
     api.provider.hold();
-    const client = new AbortController();
-    const call = BEGIN[way](caller, HELD, client.signal).catch(() => 'left');
+    const { socket, closed } = await sendText(api.baseUrl, LOOKUP[way](caller));
     await api.provider.arrived(asked + 1);
-    client.abort();
-    expect(await call).toBe('left');
+    socket.destroy();
+    expect(await closed).toBe('');
     api.provider.release();
     await until(
       'the record',
@@ -226,13 +217,9 @@ test.each([
 test('a call in chunks has no known length, and one that never arrives is given up', async () => {
   const { key } = await limited();
   const { headers, body } = callMessage('get_usage', {});
-  const head = ['POST /mcp HTTP/1.1', 'Host: x', `Authorization: Bearer ${key}`, 'Connection: close'];
-  for (const [name, value] of Object.entries(headers)) head.push(`${name}: ${value}`);
-  const chunked = await sendRaw(
-    api,
-    `${head.join('\r\n')}\r\nTransfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
-  );
-  expect(chunked).toStartWith('HTTP/1.1 429');
-  const silent = await sendRaw(api, `${head.join('\r\n')}\r\nContent-Length: 100\r\n\r\n{`);
-  expect(silent).toStartWith('HTTP/1.1 429');
+  const send = (length: Record<string, string>, text: string) =>
+    sendRaw(api, requestText('POST /mcp', { ...headers, Authorization: `Bearer ${key}`, ...length }, text));
+  const chunk = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  expect(await send({ 'Transfer-Encoding': 'chunked' }, chunk)).toStartWith('HTTP/1.1 429');
+  expect(await send({ 'Content-Length': '100' }, '{')).toStartWith('HTTP/1.1 429');
 });

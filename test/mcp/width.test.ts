@@ -1,25 +1,21 @@
 /** The bounds of what a message makes the service read and answer (docs/mcp.md). */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, expect, test } from 'bun:test';
 import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/client';
 import { DEFINITIONS } from '../../src/mcp/tools.ts';
-import { type Api, PLENTY, startApi } from '../support/api.ts';
+import { PLENTY, startApi } from '../support/api.ts';
 import { csv, nif } from '../support/companies.ts';
 import { META, REVISION, send } from '../support/mcp.ts';
 import { nifPtFound } from '../support/provider.ts';
 
 const MAX_ANSWER_BYTES = 2048;
 
-let api: Api;
-let key: string;
-beforeAll(async () => {
-  api = await startApi({ directory: csv(1, 4) });
-  api.provider.answer(nif(1), nifPtFound(nif(1)));
-  ({ key } = await api.caller(PLENTY));
-});
+const api = await startApi({ directory: csv(1, 4) });
+api.provider.answer(nif(1), nifPtFound(nif(1)));
+const { key } = await api.caller(PLENTY);
 afterAll(() => api.stop());
 
 const request = (method: string, params: unknown) => ({ jsonrpc: '2.0', id: 1, method, params });

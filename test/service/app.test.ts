@@ -113,12 +113,9 @@ describe('on a socket', () => {
   afterAll(() => stop());
 
   /** The status of an answer, and the route that gave it. */
-  async function answerOf(route: { method: string; path: string }, protocol: string, host: string) {
+  function answerOf(route: { method: string; path: string }, protocol: string, host: string) {
     const { method, path } = requestTo(route);
-    reached.length = 0;
-    const head = `${method} ${path}?x=1 HTTP/${protocol}\r\n${host}Connection: close\r\n\r\n`;
-    const answer = await sendRaw({ baseUrl }, head);
-    return { status: answer.split(' ')[1], reached: [...reached] };
+    return answerTo(`${path}?x=1`, method, protocol, host);
   }
 
   test.each([
@@ -137,10 +134,11 @@ describe('on a socket', () => {
     }
   });
 
-  /** The status of `GET path`, sent as it is, and the routes that answered. */
-  async function answerTo(path: string) {
+  /** The status of a request for a path, sent as it is, and the routes that answered. */
+  async function answerTo(path: string, method = 'GET', protocol = '1.1', host = 'Host: a\r\n') {
     reached.length = 0;
-    const answer = await sendRaw({ baseUrl }, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+    const head = `${method} ${path} HTTP/${protocol}\r\n${host}Connection: close\r\n\r\n`;
+    const answer = await sendRaw({ baseUrl }, head);
     return { status: answer.split(' ')[1], reached: [...reached] };
   }
 

@@ -63,6 +63,12 @@ function checkerOf(origin: string): Promise<AnswerChecker> {
   return checker;
 }
 
+/** The text of a request as no client library sends it. `Host` is `h` unless given. It ends the connection. */
+export function requestText(line: string, headers: Record<string, string | number> = {}, body = ''): string {
+  const sent = Object.entries({ Host: 'h', Connection: 'close', ...headers });
+  return `${line} HTTP/1.1\r\n${sent.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`;
+}
+
 /**
  * Opens a connection and sends text on it, such as part of a request.
  * @param from an address of this machine, which the server sees as its peer
