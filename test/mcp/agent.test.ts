@@ -4,6 +4,7 @@
  * test key.
  */
 import { afterAll, expect, test } from 'bun:test';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { TextNifSchema } from '../../src/companies/nif-parameter.ts';
 import { costOf } from '../../src/http/api-route.ts';
 import { explain, PROBLEMS, type ProblemName } from '../../src/http/problems.ts';
@@ -11,7 +12,7 @@ import { DEFINITIONS, TOOLS } from '../../src/mcp/tools.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { startApi } from '../support/api.ts';
 import { csv } from '../support/companies.ts';
-import { connectAgent, resultOf } from '../support/mcp.ts';
+import { resultOf } from '../support/mcp.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { createTestKey } from '../support/service.ts';
 
@@ -66,7 +67,9 @@ const api = await startApi({ directory: csv(1, 4) });
 api.provider.answerAll((nif) => nifPtFound(nif));
 const { accountId } = await api.caller({ limits: { requestsPerMinute: 100 } });
 const key = await createTestKey(api.sql, accountId);
-const client = await connectAgent(api, key);
+const client = new Client({ name: 'agent', version: '1' });
+const requestInit = { headers: { Authorization: `Bearer ${key}` } };
+await client.connect(new StreamableHTTPClientTransport(new URL(`${api.baseUrl}/mcp`), { requestInit }));
 afterAll(async () => {
   await client.close();
   await api.stop();

@@ -1,10 +1,5 @@
 /** The API over the Model Context Protocol, asked as a client of its newest revision asks. */
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  Client,
-  PROTOCOL_VERSION_META_KEY,
-  StreamableHTTPClientTransport,
-} from '@modelcontextprotocol/client';
+import { CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/client';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Instance } from './api.ts';
@@ -47,14 +42,6 @@ export function callMessage(name: string, input: Input) {
     },
     body: JSON.stringify({ jsonrpc: '2.0', id: 'call-1', method: 'tools/call', params }),
   };
-}
-
-/** Connects the protocol's own client, as an agent has it. */
-export async function connectAgent({ baseUrl }: Service, key: string): Promise<Client> {
-  const client = new Client({ name: 'agent', version: '1' });
-  const requestInit = { headers: { Authorization: `Bearer ${key}` } };
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${baseUrl}/mcp`), { requestInit }));
-  return client;
 }
 
 /** Calls a tool. */
@@ -125,22 +112,18 @@ export function toolOf(path: string, body?: string): [name: string, input: Input
   const { pathname, searchParams } = new URL(path, 'http://service');
   const nif = /^\/companies\/(.+)$/.exec(pathname)?.[1];
   if (nif !== undefined) return ['get_company', { nif: decodeURIComponent(nif) }];
-  switch (pathname) {
-    case '/companies':
-      return ['search_companies', searchParams.has('q') ? { q: searchParams.get('q') } : {}];
-    case '/resolutions':
-      return ['resolve_companies', JSON.parse(body!)];
-    case '/lookups':
-      return ['get_companies', JSON.parse(body!)];
-    case '/debts':
-      return ['check_debts', JSON.parse(body!)];
-    case '/debts/changes':
-      return ['list_debt_changes', JSON.parse(body!)];
-    case '/usage':
-      return ['get_usage', {}];
-    case '/datasets':
-      return ['list_datasets', {}];
-    default:
-      throw new Error(`toolOf (test/support/mcp.ts) knows no tool for ${path}`);
-  }
+  const q = searchParams.get('q');
+  if (pathname === '/companies') return ['search_companies', q === null ? {} : { q }];
+  const name = TOOL_OF[pathname];
+  if (name === undefined) throw new Error(`toolOf (test/support/mcp.ts) knows no tool for ${path}`);
+  return [name, body === undefined ? {} : JSON.parse(body)];
 }
+
+const TOOL_OF: Record<string, string> = {
+  '/resolutions': 'resolve_companies',
+  '/lookups': 'get_companies',
+  '/debts': 'check_debts',
+  '/debts/changes': 'list_debt_changes',
+  '/usage': 'get_usage',
+  '/datasets': 'list_datasets',
+};

@@ -14,6 +14,8 @@ type Document = {
 };
 
 const PROBLEM = 'application/problem+json';
+/** Headers that no answer of the API has. */
+const UNWANTED = ['access-control-allow-origin', 'access-control-allow-headers', 'server', 'x-powered-by'];
 /** Problems that are answered before a bucket is asked, so they have no headers of a bucket. */
 const WITHOUT_BUCKET = ['unauthorized', 'authentication-failed', 'not-found', 'method-not-allowed'];
 
@@ -54,7 +56,8 @@ export function createAnswerChecker(document: unknown): AnswerChecker {
       if (answer.body !== null) check(schemaAt('components', 'schemas', 'Problem'), answer.body, complain);
       return;
     }
-    const documented = paths[template]![method.toLowerCase()]!.responses[answer.status];
+    const verb = method.toLowerCase();
+    const documented = paths[template]![verb]!.responses[answer.status];
     if (documented === undefined) return complain('this status is not documented');
     const type = answer.headers.get('content-type') ?? '';
     const content = documented.content?.[type];
@@ -62,17 +65,8 @@ export function createAnswerChecker(document: unknown): AnswerChecker {
     const kind = kindOf(answer);
     if (kind !== null && !Object.hasOwn(content.examples ?? {}, kind))
       complain('this kind is not documented');
-    const at = [
-      'paths',
-      template,
-      method.toLowerCase(),
-      'responses',
-      String(answer.status),
-      'content',
-      type,
-      'schema',
-    ];
-    check(schemaAt(...at), answer.body, complain);
+    const response = ['paths', template, verb, 'responses', String(answer.status)];
+    check(schemaAt(...response, 'content', type, 'schema'), answer.body, complain);
     for (const [header, { required }] of Object.entries(documented.headers ?? {})) {
       if (required === false) continue;
       const isOfCaller = header.startsWith('RateLimit-') || header === 'X-Credits';
@@ -125,13 +119,7 @@ function checkCommonHeaders({ headers }: Answer, complain: (what: string) => nev
     complain('Cache-Control is not private, no-store');
   if (headers.get('x-content-type-options') !== 'nosniff') complain('X-Content-Type-Options is not nosniff');
   if (!/^[A-Za-z0-9._-]{1,64}$/.test(headers.get('x-request-id') ?? '')) complain('X-Request-Id is missing');
-  for (const name of [
-    'access-control-allow-origin',
-    'access-control-allow-headers',
-    'server',
-    'x-powered-by',
-  ])
-    if (headers.get(name) !== null) complain(`there is a header ${name}`);
+  for (const name of UNWANTED) if (headers.get(name) !== null) complain(`there is a header ${name}`);
   checkRateLimitHeaders(headers, complain);
 }
 
