@@ -1,46 +1,43 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { beforeEach, expect, test } from 'bun:test';
 import { chmod, chown, link, mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keptAuthSecret } from '../../../src/dashboard/auth/auth-secret.ts';
+import { createFolder } from '../../support/folder.ts';
 import { startDashboardService } from '../service.ts';
 import { createMember, createVisitor } from '../visitor.ts';
 
 const SECRET = 'a secret that another user of this machine knows';
 
-let folder: string;
+const folder = createFolder('auth-secret');
+const elsewhere = join(folder, 'elsewhere');
+await writeFile(elsewhere, SECRET, { mode: 0o644 });
 let dataDir: string;
 let kept: string;
-let elsewhere: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'auth-secret-'));
-  dataDir = join(folder, 'data');
-  await mkdir(dataDir);
+  dataDir = await mkdtemp(join(folder, 'data-'));
   kept = join(dataDir, 'auth-secret');
-  elsewhere = join(folder, 'elsewhere');
-  await writeFile(elsewhere, SECRET, { mode: 0o644 });
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
 
 test('one that is made in DATA_DIR is its owner’s alone, and outlives a restart; with another one a session is none', async () => {
   const start = (more = {}) => startDashboardService({ DATA_DIR: dataDir, AUTH_SECRET: '', ...more });
-  const first = await start();
+  await using first = await start();
   const secret = await readFile(kept, 'utf8');
   expect([secret.trim().length >= 43, await modeOf(kept)]).toEqual([true, 0o600]);
   const { visitor } = await createMember({ ...first, config: { authSecret: secret.trim() } });
   await chmod(kept, 0o644);
-  const again = await start({ DATABASE_URL: first.databaseUrl });
+  await using again = await start({ DATABASE_URL: first.databaseUrl });
   expect([await readFile(kept, 'utf8'), await modeOf(kept)]).toEqual([secret, 0o600]);
-  const other = await start({ DATABASE_URL: first.databaseUrl, AUTH_SECRET: 'y'.repeat(40) });
-  const statuses: number[] = [];
-  for (const { baseUrl } of [first, again, other]) {
+  await using other = await start({ DATABASE_URL: first.databaseUrl, AUTH_SECRET: 'y'.repeat(40) });
+  for (const [{ baseUrl }, status] of [
+    [first, 200],
+    [again, 200],
+    [other, 303],
+  ] as const) {
     const returning = createVisitor(baseUrl, { copied: visitor.cookies });
-    statuses.push((await returning.get('/dashboard')).status);
+    expect((await returning.get('/dashboard')).status).toBe(status);
   }
-  expect(statuses).toEqual([200, 200, 303]);
-  for (const service of [other, again, first]) await service.stop();
 });
 
 test.each<[string, () => Promise<unknown>, string]>([
