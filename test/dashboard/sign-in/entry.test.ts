@@ -23,18 +23,6 @@ const signUpFrom = (address: string) =>
   createVisitor(open.baseUrl, { address }).submit('/dashboard/sign-up', { ...newPerson() });
 
 describe('sign-up', () => {
-  test('makes a Free account with its name, written to the ledger as done by this user', async () => {
-    const visitor = createVisitor(open.baseUrl);
-    const person = newPerson('Mercearia do Bairro');
-    const { accountId } = await signUp(visitor, person);
-    const [account] = await open.sql`
-      SELECT name, plan, used, credits FROM accounts JOIN balances ON account_id = id WHERE id = ${accountId}`;
-    expect(account).toEqual({ name: 'Mercearia do Bairro', plan: 'free', used: 0, credits: 0 });
-    const [user] = await open.sql`SELECT "id" FROM dashboard_users WHERE "email" = ${person.email}`;
-    const events = await open.sql`SELECT kind, actor FROM account_events WHERE account_id = ${accountId}`;
-    expect([...events]).toEqual([{ kind: 'created', actor: `dashboard:${user!.id}` }]);
-  });
-
   test('says what the Free plan gives, as the plan has it', async () => {
     const lead = async (language: string) =>
       (await createVisitor(open.baseUrl, { language }).get('/dashboard/sign-up')).textOf('.lead + p');
@@ -73,19 +61,17 @@ describe('sign-up', () => {
   });
 });
 
-describe('sign-in', () => {
-  test('an unknown email and a wrong password are answered alike', async () => {
-    const { visitor: _, ...person } = await createMember(open);
-    const visitor = createVisitor(open.baseUrl);
-    const wrong = await visitor.submit('/dashboard/sign-in', { ...person, password: 'not the password' });
-    const unknown = await visitor.submit('/dashboard/sign-in', { ...newPerson() });
-    expect(said(wrong)).toEqual([401, 'The email or the password is wrong.']);
-    expect(said(unknown)).toEqual(said(wrong));
-    for (const { document } of [wrong, unknown])
-      expect(document.querySelector('[autofocus][aria-describedby=password-fault]')).not.toBeNull();
-    expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
-    expect((await visitor.get('/dashboard')).status).toBe(200);
-  });
+test('a sign-in with an unknown email and one with a wrong password are answered alike', async () => {
+  const { visitor: _, ...person } = await createMember(open);
+  const visitor = createVisitor(open.baseUrl);
+  const wrong = await visitor.submit('/dashboard/sign-in', { ...person, password: 'not the password' });
+  const unknown = await visitor.submit('/dashboard/sign-in', { ...newPerson() });
+  expect(said(wrong)).toEqual([401, 'The email or the password is wrong.']);
+  expect(said(unknown)).toEqual(said(wrong));
+  for (const { document } of [wrong, unknown])
+    expect(document.querySelector('[autofocus][aria-describedby=password-fault]')).not.toBeNull();
+  expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(303);
+  expect((await visitor.get('/dashboard')).status).toBe(200);
 });
 
 describe('invitations', () => {
@@ -132,31 +118,21 @@ describe('invitations', () => {
     expect((await late.post('/dashboard/invitation', { ...choice, form_token, token })).status).toBe(404);
   });
 
-  test('a second invitation of the same user sets a new password and ends their sessions', async () => {
-    const invited = await inviteTo('Forgetful Lda', 'forgets@example.com');
-    const take = async (path: string, fields: { name?: string; password: string }, said: string) => {
-      const visitor = createVisitor(closed.baseUrl);
-      const page = await visitor.get(path);
-      expect(`${page.textOf('h1')}: ${page.textOf('.lead')}`).toBe(said);
-      expect(page.document.querySelector('#name') !== null).toBe('name' in fields);
-      await visitor.submit(path, fields);
-      return visitor;
+  test('its page asks a new user for a name and a password, and a member for a new password alone', async () => {
+    const { path, again } = await inviteTo('Forgetful Lda', 'forgets@example.com');
+    const visitor = createVisitor(closed.baseUrl);
+    const shown = async (path: string) => {
+      const { textOf, document } = await visitor.get(path);
+      return [textOf('h1'), textOf('.lead'), document.querySelector('#name') !== null];
     };
-    const first = await take(
-      invited.path,
-      { name: 'F', password: 'the first password' },
-      'Choose a password: You were invited to the account “Forgetful Lda”. Your sign-in is forgets@example.com.',
-    );
-    expect((await first.get('/dashboard')).status).toBe(200);
-    const second = await take(
-      (await invited.again()).path,
-      { password: 'the second password' },
-      'Choose a new password: Account “Forgetful Lda”, for forgets@example.com.',
-    );
-    expect((await second.get('/dashboard')).textOf('.account strong')).toBe('Forgetful Lda');
-    expect((await first.get('/dashboard')).status).toBe(303);
-    const old = { email: 'forgets@example.com', password: 'the first password' };
-    expect((await first.submit('/dashboard/sign-in', old)).status).toBe(401);
+    expect(await shown(path)).toEqual([
+      'Choose a password',
+      'You were invited to the account “Forgetful Lda”. Your sign-in is forgets@example.com.',
+      true,
+    ]);
+    await visitor.submit(path, { name: 'F', password: 'the first password' });
+    const account = 'Account “Forgetful Lda”, for forgets@example.com.';
+    expect(await shown((await again()).path)).toEqual(['Choose a new password', account, false]);
   });
 
   test('an unknown account is exit 1, a wrong email exit 2, an old link a page that says so', async () => {
@@ -283,23 +259,21 @@ describe('a form of a tab that is out of date', () => {
   });
 });
 
-describe('the language', () => {
-  test('can be chosen on every page, and stays', async () => {
-    const visitor = createVisitor(open.baseUrl);
-    const page = await visitor.get('/dashboard/sign-up?x=1&days=7');
-    const link = page.document.querySelector('footer [hreflang=pt]')!;
-    expect([link.textContent, link.getAttribute('href')]).toEqual(['Português', '?lang=pt&x=1&days=7']);
-    const chosen = await visitor.get(`/dashboard/sign-up${link.getAttribute('href')}`);
-    expect(chosen.textOf('h1')).toBe('Criar conta');
-    expect(chosen.headers.get('set-cookie')!.split('; ').sort()).toEqual([
-      ...['HttpOnly', 'Max-Age=31536000', 'Path=/dashboard', 'SameSite=Lax', 'dashboard.language=pt'],
-    ]);
-    const later = await visitor.get('/dashboard/sign-in');
-    expect(later.textOf('h1')).toBe('Iniciar sessão');
-    expect(later.document.querySelector('footer [hreflang=en]')!.textContent).toBe('English');
-    const wanted = { 'Accept-Language': 'pt' };
-    await visitor.get('/dashboard/sign-in?lang=en', wanted);
-    for (const query of ['', '?lang=xx'])
-      expect((await visitor.get(`/dashboard/sign-in${query}`, wanted)).textOf('h1')).toBe('Sign in');
-  });
+test('the language can be chosen on every page, and stays', async () => {
+  const visitor = createVisitor(open.baseUrl);
+  const page = await visitor.get('/dashboard/sign-up?x=1&days=7');
+  const link = page.document.querySelector('footer [hreflang=pt]')!;
+  expect([link.textContent, link.getAttribute('href')]).toEqual(['Português', '?lang=pt&x=1&days=7']);
+  const chosen = await visitor.get(`/dashboard/sign-up${link.getAttribute('href')}`);
+  expect(chosen.textOf('h1')).toBe('Criar conta');
+  expect(chosen.headers.get('set-cookie')!.split('; ').sort()).toEqual([
+    ...['HttpOnly', 'Max-Age=31536000', 'Path=/dashboard', 'SameSite=Lax', 'dashboard.language=pt'],
+  ]);
+  const later = await visitor.get('/dashboard/sign-in');
+  expect(later.textOf('h1')).toBe('Iniciar sessão');
+  expect(later.document.querySelector('footer [hreflang=en]')!.textContent).toBe('English');
+  const wanted = { 'Accept-Language': 'pt' };
+  await visitor.get('/dashboard/sign-in?lang=en', wanted);
+  for (const query of ['', '?lang=xx'])
+    expect((await visitor.get(`/dashboard/sign-in${query}`, wanted)).textOf('h1')).toBe('Sign in');
 });
