@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { cleanName, normalizationFingerprint, normalizeName, sortKey } from '../../src/companies/name.ts';
+import { cleanName, normalizeName, sortKey } from '../../src/companies/name.ts';
 import { isValidNif } from '../../src/companies/nif.ts';
 import { oracleNormalize, oracleSortKey } from './oracles.ts';
 import { exampleCompanies } from './search/entries.ts';
@@ -127,15 +127,6 @@ describe('normalizeName', () => {
     );
   });
 
-  test('is the same for a name in composed and in decomposed form, in any case', () => {
-    fc.assert(
-      fc.property(fc.constantFrom(...exampleNames), (name) => {
-        expect(normalizeName(name.normalize('NFD'))).toBe(normalizeName(name));
-        expect(normalizeName(name.toUpperCase())).toBe(normalizeName(name));
-      }),
-    );
-  });
-
   test('takes time in proportion to a hostile name', () => {
     // Another order of growth would time out. NFKD sorts a run of marks: these would take minutes.
     const marks = '\u0301\u0321\u0301\u0327'.repeat(100_000);
@@ -188,20 +179,11 @@ describe('cleanName', () => {
   });
 });
 
-test('the normalization fingerprint is stable within a process and reads as 16 hexadecimal digits', () => {
-  expect(normalizationFingerprint()).toMatch(/^[0-9a-f]{16}$/);
-  expect(normalizationFingerprint()).toBe(normalizationFingerprint());
-});
-
 describe('the example directory', () => {
-  test('holds a few hundred companies, each with another valid NIF', () => {
+  test('holds a few hundred companies, each with another valid NIF, and no natural person', () => {
     expect(companies.length).toBeGreaterThan(500);
-    expect(companies.filter(({ nif }) => !isValidNif(nif))).toEqual([]);
+    expect(companies.filter(({ nif }) => !isValidNif(nif) || /^[1-4]/.test(nif))).toEqual([]);
     expect(new Set(companies.map(({ nif }) => nif)).size).toBe(companies.length);
-  });
-
-  test('holds nobody: no NIF of a natural person', () => {
-    expect(companies.filter(({ nif }) => /^[1-4]/.test(nif))).toEqual([]);
   });
 
   test('has clean names that normalize to something, and several that begin alike', () => {

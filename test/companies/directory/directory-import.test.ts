@@ -302,15 +302,4 @@ describe('companies import, with or without Elasticsearch', () => {
     );
     expect(await bench.search('empresa')).toHaveLength(10);
   });
-
-  test('--dry-run counts the same and changes nothing', async () => {
-    await bench.importText(csv(0, 20));
-    const stateOf = async () => [await bench.status(), await tablesOf(bench), await bench.rows()];
-    const before = await stateOf();
-    const { index } = await bench.status();
-    const text = csv(1, 25, (n) => (n === 3 ? 'Nova' : nameOf(n)));
-    const dry = await bench.importText(text, { replace: true, dryRun: true });
-    expect([dry.index, await stateOf()]).toEqual([index, before]);
-    expect(await bench.importText(text, { replace: true })).toEqual({ ...dry, index: expect.any(String) });
-  });
 });

@@ -68,12 +68,6 @@ describe('rows', () => {
       { line: 9, reason, raw: '5,a,b' },
     ]);
   });
-
-  test('may end in CR, or in nothing, or be none', async () => {
-    for (const end of ['1,a\r', '1,"a"\r', '1,"a"'])
-      expect(await valuesOf(readCsv(HEADER + end))).toEqual([['1', 'a']]);
-    for (const content of [HEADER, HEADER.trim()]) expect(await valuesOf(readCsv(content))).toEqual([]);
-  });
 });
 
 describe('quotes that make no sense', () => {
@@ -200,14 +194,6 @@ describe('columns under the file’s own names', () => {
           ['1', 'x'],
         ]);
     }
-  });
-
-  test('JSON Lines with lists in their rows are rows on standard input', async () => {
-    const content = '{"nif":1,"legal_name":"a","cae":[{"x":1}]}\n{"nif":2,"legal_name":"b","cae":[]}\n';
-    expect(await valuesOf(readAll({ stdin: streamOf(content, [9]) }))).toEqual([
-      ['1', 'a'],
-      ['2', 'b'],
-    ]);
   });
 });
 

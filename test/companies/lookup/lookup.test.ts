@@ -161,21 +161,6 @@ describe('freshness', () => {
       table.release();
     }
   });
-
-  test('a record that could not be stored is not answered: 503, and the credit comes back', async () => {
-    const number = nif(next++);
-    const { used } = await api.ledger(caller);
-    api.provider.answer(number, nifPtFound(number));
-    await api.sql`ALTER TABLE companies ADD CONSTRAINT nothing_now CHECK (nif <> ${api.sql.unsafe(`'${number}'`)})`;
-    try {
-      const { status, kind } = await look(number);
-      expect([status, kind]).toEqual([503, 'service-unavailable']);
-      await until('the credit', async () => (await api.ledger(caller)).used === used);
-    } finally {
-      await api.sql`ALTER TABLE companies DROP CONSTRAINT nothing_now`;
-    }
-    expect((await look(number)).status).toBe(200);
-  });
 });
 
 test('debts are joined as they are when the record is read, whatever the age of the record', async () => {

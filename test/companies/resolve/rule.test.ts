@@ -127,12 +127,6 @@ describe('evidence', () => {
   ])('%s beside %s', (name, candidate, evidence) => {
     expect(evidenceOf(name, candidate)).toEqual(evidence as ReturnType<typeof evidenceOf>);
   });
-
-  test('three letters are a beginning for a frequent word only', () => {
-    const of = (weight: number) =>
-      compare(weighed(['lab'], [weight]), 'laboratorios pfizer').evidence[0]!.kind;
-    expect([1, 2, 4, 8].map(of)).toEqual(['beginning', 'beginning', 'missing', 'missing']);
-  });
 });
 
 describe('the order', () => {
@@ -243,15 +237,6 @@ describe('the order', () => {
     const all = new Set([...known.split(' '), ...rows.flatMap(({ normalized }) => normalized.split(' '))]);
     const asked = { ...weighed(read, weights), ...rest, isKnown: (one: string) => all.has(one) };
     expect(rank(asked, rows).clear).toBe(isClear);
-  });
-
-  test('a candidate all of whose words the name has is shown, if the first is among them and one marks a company', () => {
-    const shown = (name: string, weights: number[], candidate: string) =>
-      rank(weighed(name.split(' '), weights), [directoryEntry('1', candidate)]).candidates.length;
-    expect(shown('sul gaia norte este', [4, 4, 8, 8], 'gaia')).toBe(1);
-    expect(shown('sul gaia norte este', [4, 2, 8, 8], 'gaia')).toBe(0);
-    expect(shown('sul gaia norte este', [4, 4, 8, 8], 'gaia verde')).toBe(0);
-    expect(shown('sul gaia norte este', [4, 4, 8, 8], 'verde gaia')).toBe(0);
   });
 
   test('texts are compared as their UTF-8 bytes', async () => {
