@@ -191,14 +191,8 @@ const IN_POSTGRES: Record<string, OpenReaders> = {
 
 /** The files that learn which generation is current, and read no table of it, or only under the directory's lock. */
 const OTHERS = [
-  ...[
-    'backup/restore.ts',
-    'companies/datasets/age-metrics.ts',
-    'companies/datasets/datasets-store.ts',
-    'demo/demo.ts',
-    'companies/directory/tidy.ts',
-    'companies/directory/generations.ts',
-  ],
+  ...['backup/restore.ts', 'companies/datasets/age-metrics.ts', 'companies/datasets/datasets-store.ts'],
+  ...['demo/demo.ts', 'companies/directory/tidy.ts', 'companies/directory/generations.ts'],
   ...['companies/directory/watch.ts', 'companies/search/current.ts', 'companies/search/open-search.ts'],
 ];
 

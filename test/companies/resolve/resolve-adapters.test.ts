@@ -2,7 +2,6 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { buildSearchIndexes } from '../../../src/companies/directory/tables.ts';
 import { resolveNames } from '../../../src/companies/resolve/resolve.ts';
-import type { WithReader } from '../../../src/companies/resolve/resolve-reader.ts';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import '../../support/modes.ts';
@@ -13,8 +12,6 @@ import { createResolveOracle, type OracleAnswer } from './resolve-oracle.ts';
 
 const NAMES = [...SPELLINGS.map(({ written }) => written), ...STRANGERS, ...hardNames()];
 
-const readers: Record<string, WithReader> = {};
-
 const bench = await createWorkbench('full');
 await bench.importText(csvOf(DIRECTORY));
 const table = (await tablesOf(bench)).at(-1);
@@ -23,31 +20,31 @@ const entries = await bench.database.sql<SearchEntry[]>`
 const oracle = createResolveOracle(entries);
 await buildSearchIndexes(bench.database.sql, table!);
 const sql = connectPostgres(bench.database.url, { max: 2, pointQueries: true });
-readers.Postgres = readerOf(sql);
-const client = bench.tools.elasticsearch!;
-readers.Elasticsearch = readerOf(sql, client);
 afterAll(async () => {
   await sql.end();
   await bench.close();
 });
 
-async function resolveAll(reader: string, names: string[]): Promise<OracleAnswer[]> {
-  const resolve = (some: string[]) => readers[reader]!((one) => resolveNames(one, some));
-  const answers: OracleAnswer[] = [];
-  for (let from = 0; from < names.length; from += 10) {
-    answers.push(...(await resolve(names.slice(from, from + 10))).map(plain));
+describe.each([
+  ['Postgres', readerOf(sql)],
+  ['Elasticsearch', readerOf(sql, bench.tools.elasticsearch!)],
+] as const)('%s', (_, withReader) => {
+  async function resolveAll(names: string[]): Promise<OracleAnswer[]> {
+    const answers: OracleAnswer[] = [];
+    for (let from = 0; from < names.length; from += 10) {
+      const some = names.slice(from, from + 10);
+      answers.push(...(await withReader((reader) => resolveNames(reader, some))).map(plain));
+    }
+    return answers;
   }
-  return answers;
-}
 
-describe.each(['Postgres', 'Elasticsearch'])('%s', (reader) => {
   test('answers as the rule says, computed from the whole directory', async () => {
-    const answers = await resolveAll(reader, NAMES);
+    const answers = await resolveAll(NAMES);
     for (const [at, name] of NAMES.entries()) expect([name, answers[at]!]).toEqual([name, oracle(name)]);
   });
 
   test('finds real spellings, is right when it is clear, and calls no stranger clear', async () => {
-    const answers = await resolveAll(reader, [...SPELLINGS.map(({ written }) => written), ...STRANGERS]);
+    const answers = await resolveAll([...SPELLINGS.map(({ written }) => written), ...STRANGERS]);
     const ofPairs = SPELLINGS.map(({ nif }, at) => ({ nif, ...answers[at]! }));
     const nifsOf = ({ candidates }: OracleAnswer) => candidates.map(({ nif }) => nif);
     const share = (test: (one: (typeof ofPairs)[number]) => boolean) =>
