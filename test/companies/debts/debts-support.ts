@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { importDebts } from '../../../src/companies/debts/debts-import.ts';
 import type { DebtKind } from '../../../src/companies/debts/kind.ts';
 import type { TestDatabase } from '../../support/database.ts';
@@ -21,25 +18,17 @@ interface ImportOptions {
   force?: number;
   dryRun?: boolean;
   rejects?: string;
-  /** The file's name, which tells its format. */
-  file?: string;
 }
 
 /** Imports a text as a file of debts. */
-export async function importDebtsText(
+export function importDebtsText(
   { url: databaseUrl, sql }: Pick<TestDatabase, 'url' | 'sql'>,
   text: string,
-  { kind = 'tax', date = '2026-10-31', file = 'debts.csv', ...options }: ImportOptions = {},
+  { kind = 'tax', date = '2026-10-31', ...options }: ImportOptions = {},
 ) {
-  const folder = await mkdtemp(join(tmpdir(), 'debts-test-'));
-  try {
-    const path = join(folder, file);
-    await Bun.write(path, text);
-    const tools = { databaseUrl, sql, signal: new AbortController().signal, actor: 'test' };
-    return await importDebts(tools, { path }, { kind, date, ...options }, NO_PROGRESS);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const tools = { databaseUrl, sql, signal: new AbortController().signal, actor: 'test' };
+  const stdin = new Blob([text]).stream();
+  return importDebts(tools, { stdin }, { kind, date, ...options }, NO_PROGRESS);
 }
 
 /** Makes a dataset the present one of its kind, whatever was there before. */

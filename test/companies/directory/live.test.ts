@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import type { SearchEntry } from '../../../src/companies/search/document.ts';
 import { csv, nif } from '../../support/companies.ts';
 import { MODES } from '../../support/modes.ts';
@@ -28,59 +28,58 @@ const answersOf = (entries: SearchEntry[]) => {
   return new Map(QUERIES.map((q) => [q, JSON.stringify(oracle(q))]));
 };
 
-for (const mode of MODES) {
-  describe(`searches while the directory changes, ${mode}`, () => {
-    test('every answer is the old or the new one as a whole, through imports, rebuilds and rollbacks', async () => {
-      await using bench = await createWorkbench(mode);
-      const { elasticsearch, sql } = bench.tools;
-      const first = directory(0, 300, 0);
-      const second = directory(20, 320, 1);
-      const small = [...directory(320, 330, 4), { nif: nif(25), legalName: 'Beta Nova' }];
-      const third = [...second.filter((entry) => entry.nif !== nif(25)), ...small];
-      await bench.importText(toCsv(first));
+test.each(MODES)(
+  'every answer is the old or the new one as a whole, through imports, rebuilds and rollbacks, %s',
+  async (mode) => {
+    await using bench = await createWorkbench(mode);
+    const { elasticsearch, sql } = bench.tools;
+    const first = directory(0, 300, 0);
+    const second = directory(20, 320, 1);
+    const small = [...directory(320, 330, 4), { nif: nif(25), legalName: 'Beta Nova' }];
+    const third = [...second.filter((entry) => entry.nif !== nif(25)), ...small];
+    await bench.importText(toCsv(first));
 
-      let allowed = [answersOf(first)];
-      let stopped = false;
-      let searches = 0;
-      const strange: string[] = [];
-      const client = async (seed: number) => {
-        // As every instance of the service does it: each client with its own search.
-        const search = searchOf(sql, elasticsearch);
-        for (let i = seed; !stopped; i++) {
-          const q = QUERIES[i % QUERIES.length]!;
-          const before = allowed;
-          try {
-            const answer = JSON.stringify(await searchEntries(search, q));
-            searches++;
-            // The change may have come while it was asked.
-            if (![...before, ...allowed].some((answers) => answers.get(q) === answer)) {
-              strange.push(`${q}: ${answer}`);
-            }
-          } catch (error) {
-            strange.push(`${q}: ${error}`);
+    let allowed = [answersOf(first)];
+    let stopped = false;
+    let searches = 0;
+    const strange: string[] = [];
+    const client = async (seed: number) => {
+      // As every instance of the service does it: each client with its own search.
+      const search = searchOf(sql, elasticsearch);
+      for (let i = seed; !stopped; i++) {
+        const q = QUERIES[i % QUERIES.length]!;
+        const before = allowed;
+        try {
+          const answer = JSON.stringify(await searchEntries(search, q));
+          searches++;
+          // The change may have come while it was asked.
+          if (![...before, ...allowed].some((answers) => answers.get(q) === answer)) {
+            strange.push(`${q}: ${answer}`);
           }
-          await Bun.sleep(20); // leaves Elasticsearch most of the machine
+        } catch (error) {
+          strange.push(`${q}: ${error}`);
         }
-      };
-      const clients = Array.from({ length: CLIENTS }, (_, seed) => client(seed * 3));
-      const change = async (to: SearchEntry[], run: () => Promise<unknown>) => {
-        const next = answersOf(to);
-        allowed = [...allowed, next];
-        await run();
-        allowed = [next];
-        const before = searches;
-        await until('searches of this directory', () => searches >= before + 5 * CLIENTS);
-      };
-      try {
-        await change(second, () => bench.importText(toCsv(second), { replace: true }));
-        await change(second, () => bench.rebuild());
-        await change(third, () => bench.importText(toCsv(small)));
-        await change(second, () => bench.rollback());
-      } finally {
-        stopped = true;
-        await Promise.all(clients);
+        await Bun.sleep(20); // leaves Elasticsearch most of the machine
       }
-      expect(strange).toEqual([]);
-    });
-  });
-}
+    };
+    const clients = Array.from({ length: CLIENTS }, (_, seed) => client(seed * 3));
+    const change = async (to: SearchEntry[], run: () => Promise<unknown>) => {
+      const next = answersOf(to);
+      allowed = [...allowed, next];
+      await run();
+      allowed = [next];
+      const before = searches;
+      await until('searches of this directory', () => searches >= before + 5 * CLIENTS);
+    };
+    try {
+      await change(second, () => bench.importText(toCsv(second), { replace: true }));
+      await change(second, () => bench.rebuild());
+      await change(third, () => bench.importText(toCsv(small)));
+      await change(second, () => bench.rollback());
+    } finally {
+      stopped = true;
+      await Promise.all(clients);
+    }
+    expect(strange).toEqual([]);
+  },
+);

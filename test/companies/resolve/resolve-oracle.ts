@@ -44,28 +44,19 @@ export function oracleDistance(one: string, other: string): number {
 }
 
 const BODIES = [
-  ['camara municipal', 'municipio'],
-  ['junta freguesia', 'freguesia'],
-  [
-    'uniao freguesias',
-    'freguesia uniao freguesias',
-    'junta freguesia uniao freguesias',
-    'junta uniao freguesias',
-  ],
-  ['hospital', 'centro hospitalar', 'centro hospitalar universitario', 'unidade local saude'],
-  ['servicos municipalizados', 'servicos municipalizados agua saneamento', 'smas'],
-  [
-    'bombeiros voluntarios',
-    'associacao humanitaria bombeiros voluntarios',
-    'associacao humanitaria bombeiros',
-  ],
-  ['santa casa misericordia', 'irmandade santa casa misericordia', 'misericordia'],
-  ['instituto politecnico', 'politecnico'],
-  ['agrupamento escolas', 'agrupamento vertical escolas'],
-  ['direcao geral', 'direccao geral'],
-  ['direcao regional', 'direccao regional'],
-  ['inspecao geral', 'inspeccao geral'],
-];
+  'camara municipal|municipio',
+  'junta freguesia|freguesia',
+  'uniao freguesias|freguesia uniao freguesias|junta freguesia uniao freguesias|junta uniao freguesias',
+  'hospital|centro hospitalar|centro hospitalar universitario|unidade local saude',
+  'servicos municipalizados|servicos municipalizados agua saneamento|smas',
+  'bombeiros voluntarios|associacao humanitaria bombeiros voluntarios|associacao humanitaria bombeiros',
+  'santa casa misericordia|irmandade santa casa misericordia|misericordia',
+  'instituto politecnico|politecnico',
+  'agrupamento escolas|agrupamento vertical escolas',
+  'direcao geral|direccao geral',
+  'direcao regional|direccao regional',
+  'inspecao geral|inspeccao geral',
+].map((line) => line.split('|'));
 
 /** The longest phrase that a name begins with, its line, and its places. */
 function bodyOf(words: string[]) {
@@ -270,22 +261,11 @@ export function oracleRank(
       : stable(candidates, (row) => [lacks(row), row.normalized.length]).slice(0, CAPS.compared);
   const all = likeliest.map((row) => {
     const { evidence, ...rest } = oracleEvidence(name, weights, row.words);
-    const weighOf = (test: (kind: string) => boolean) =>
-      sum(
-        heavy.filter((_, at) =>
-          test(
-            typeof evidence[at] === 'string'
-              ? (evidence[at] as string)
-              : Object.keys(evidence[at] as object)[0]!,
-          ),
-        ),
-      );
+    const kinds = evidence.map((one) => (typeof one === 'string' ? one : Object.keys(one)[0]!));
+    const weighOf = (test: (kind: string) => boolean) => sum(heavy.filter((_, at) => test(kinds[at]!)));
     const missing = weighOf((kind) => kind === 'missing');
     const changed = weighOf((kind) => !['same', 'joined', 'missing'].includes(kind));
-    const mark = heavy.some((weight, at) => {
-      const one = evidence[at];
-      return weight >= 4 && (one === 'same' || (typeof one === 'object' && 'joined' in (one as object)));
-    });
+    const mark = heavy.some((weight, at) => weight >= 4 && ['same', 'joined'].includes(kinds[at]!));
     const heavyName = name.filter(isHeavy);
     const isOther = heavyName.some((word, at) => {
       const one = evidence[at]!;
@@ -477,13 +457,8 @@ export function createResolveOracle(entries: readonly SearchEntry[]) {
     if (any.length > 0) take(read([any.flatMap(({ keys }) => keys)], CAPS.any));
     if (rest.length > 1) take(read([rest[0]!.keys, rest.slice(1, 4).flatMap(({ keys }) => keys)], CAPS.both));
     else if (any.length === 0 && sorted.length > 0) take(read([(rest[0] ?? sorted[0])!.keys], CAPS.both));
-    if (same.length > 1)
-      take(
-        read(
-          same.map(({ keys }) => keys),
-          CAPS.all,
-        ),
-      );
+    const every = same.map(({ keys }) => keys);
+    if (every.length > 1) take(read(every, CAPS.all));
     const candidates = rows.filter((row) => found.has(row));
     return {
       words: heavy.map((word) => ({ word, weight: weights[words.indexOf(word)]! })),
