@@ -237,23 +237,22 @@ test('everything but the copy button works without scripts', () =>
   }));
 
 // Each width and each colour scheme once: the width changes no colour, and the scheme no box.
-for (const [device, viewport, colorScheme] of [
-  ['desktop', { width: 1280, height: 800 }, 'light'],
-  ['phone', { width: 360, height: 740 }, 'dark'],
-] as const) {
-  test(`${device}, ${colorScheme}: axe finds nothing serious in an empty account and in answers`, () =>
-    asMember({ viewport, colorScheme }, async (page) => {
-      for (const path of ['', '/keys', '/try', '/screen', '?days=2026-01']) await inspect(page, path);
-      await page.goto(dashboard('/keys'));
-      await page.fill('#name', 'a name that is rather long for a key, but that someone will choose');
-      await page.click('button:has-text("Create key")');
-      await inspect(page);
-      await page.goto(dashboard('/try'));
-      await page.fill('#q', 'x'.repeat(120));
-      await page.click('button[value=search]');
-      await inspect(page);
-    }));
-}
+test.each<[string, number, 'light' | 'dark']>([
+  ['desktop', 1280, 'light'],
+  ['phone', 360, 'dark'],
+])('%s, %d px, %s: axe finds nothing serious in an empty account and in answers', (_, width, colorScheme) =>
+  asMember({ viewport: { width, height: 740 }, colorScheme }, async (page) => {
+    for (const path of ['', '/keys', '/try', '/screen', '?days=2026-01']) await inspect(page, path);
+    await page.goto(dashboard('/keys'));
+    await page.fill('#name', 'a name that is rather long for a key, but that someone will choose');
+    await page.click('button:has-text("Create key")');
+    await inspect(page);
+    await page.goto(dashboard('/try'));
+    await page.fill('#q', 'x'.repeat(120));
+    await page.click('button[value=search]');
+    await inspect(page);
+  }),
+);
 
 // A form that is sent twice, by an impatient second click or a reload, does its work once.
 const patient = () => createVisitor(service.baseUrl, { isPatient: true });

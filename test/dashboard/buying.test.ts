@@ -40,11 +40,10 @@ test('a problem for want of credits has the address, as a whole answer, in an it
   expect(result.content[0]!.text).toContain(`tell the user to buy credits at ${buy},`);
 });
 
-test('the dashboard links it: in the notice of low credits, beside the balance, and at the plans', async () => {
-  const { visitor, accountId } = await createMemberWithKey(service);
-  const buy = `https://shop.example.com/buy?for=${accountId}`;
-  const links = async (path: string) =>
-    (await visitor.get(`/dashboard${path}`)).linksOf(`a[href="${buy}"]`).length;
+test('the dashboard links it: in the notice of low credits, beside the balance, at the plans, and where a call or a list has none', async () => {
+  const { visitor, accountId } = await createMember(service);
+  const link = `a[href="https://shop.example.com/buy?for=${accountId}"]`;
+  const links = async (path: string) => (await visitor.get(`/dashboard${path}`)).countOf(link);
   expect([await links(''), await links('/credits'), await links('/keys')]).toEqual([1, 1, 0]);
   await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
   expect([await links(''), await links('/credits'), await links('/keys')]).toEqual([2, 2, 1]);
@@ -52,18 +51,12 @@ test('the dashboard links it: in the notice of low credits, beside the balance, 
   expect(credits.textOf('main')).toContain(
     'Comprar créditos O operador deste serviço carrega créditos e altera planos.',
   );
-});
-
-test('the page of the problem, a call without credits and a list without credits lead there', async () => {
-  const { visitor, accountId } = await createMemberWithKey(service);
-  await changeLimits(service.sql, accountId, { includedCredits: 0 }, 'test');
-  const buy = `a[href="https://shop.example.com/buy?for=${accountId}"]`;
   const tried = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
-  expect(tried.textOf(`[data-forget-form] ${buy}`)).toBe('Buy credits');
+  expect(tried.textOf(`[data-forget-form] ${link}`)).toBe('Buy credits');
   // For people, who see no members of a problem.
   expect(tried.textOf('[data-forget-form] p:nth-of-type(2)')).not.toMatch(/`?(buy|reset)`/);
   const list = await visitor.submit('/dashboard/screen', { list: '500002576' });
-  expect(list.textOf(`[data-price] ${buy}`)).toBe('Buy credits');
+  expect(list.textOf(`[data-price] ${link}`)).toBe('Buy credits');
   expect([list.textOf('button[name=price]'), list.textOf('textarea')]).toEqual([null, '500002576']);
   // It knows no account.
   const problem = await visitor.get('/problems/monthly-quota-exceeded');
@@ -95,7 +88,7 @@ test('a lowered limit is no payment: only purchased credits that the ledger has 
   expect([lowered.textOf('[data-beyond]'), lowered.textOf('[data-figure=used]')]).toEqual([null, '93']);
   await grantCredits(service.sql, accountId, { credits: 7 }, 'test');
   await service.sql`UPDATE balances SET used = 96, used_purchased = 3, credits = 4 WHERE account_id = ${accountId}`;
-  expect((await visitor.get('/dashboard')).textOf('[data-beyond]')).toStartWith(
+  expect(await visitor.textAt('/dashboard', '[data-beyond]')).toStartWith(
     '3 of them beyond the allowance. Each was paid with a purchased credit.',
   );
 });
@@ -126,7 +119,7 @@ test('what happens at 0 stands beside what is left, with the prices as they were
   );
   // A price ends with no full stop, so nothing follows it.
   await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 7 }]);
-  expect((await visitor.get('/dashboard')).textOf('[data-at-zero]')).toMatch(
+  expect(await visitor.textAt('/dashboard', '[data-at-zero]')).toMatch(
     /\. At the pace [^.]*\. Plus: 29 € <a month> · Credits: €10 for 1,000$/,
   );
   const plans = await visitor.get('/dashboard/credits');

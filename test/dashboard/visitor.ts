@@ -14,6 +14,7 @@ function readPage({ status, headers }: Response, text: string) {
   const parse = () => (parsed ??= parseHTML(text === '' ? '<html></html>' : text).document);
   const plain = ({ textContent }: { textContent: string | null }) => textContent!.replace(/\s+/g, ' ').trim();
   const all = (selector: string) => [...parse().querySelectorAll(selector)];
+  const textOf = (selector: string) => all(selector).map(plain)[0] ?? null;
   const attributesOf = (selector: string, name: string) =>
     all(selector).map((element) => element.getAttribute(name));
   return {
@@ -24,7 +25,7 @@ function readPage({ status, headers }: Response, text: string) {
       return parse();
     },
     /** The text of the element that a selector finds, with white space collapsed; `null` if it finds none. */
-    textOf: (selector: string) => all(selector).map(plain)[0] ?? null,
+    textOf,
     /** The same of each element that it finds. */
     textsOf: (selector: string) => all(selector).map(plain),
     /** The same of the cells of each row. */
@@ -35,6 +36,8 @@ function readPage({ status, headers }: Response, text: string) {
     linksOf: (selector: string) => attributesOf(selector, 'href'),
     /** The value of the field that it finds; `null` if it finds none. */
     valueOf: (selector: string) => attributesOf(selector, 'value')[0] ?? null,
+    /** The status, and the text of the alert. */
+    refusal: () => `${status} ${textOf('[role=alert]')}`,
     /** How many elements it finds. */
     countOf: (selector: string) => all(selector).length,
   };
@@ -97,6 +100,8 @@ export function createVisitor(
   return {
     cookies,
     get: (path: string, headers?: Record<string, string>) => send(path, {}, headers),
+    /** The text of the element that a selector finds in a page, as `textOf` has it. */
+    textAt: async (path: string, selector: string) => (await send(path, {})).textOf(selector),
     post,
     /**
      * Opens the page of a form and sends the form with its own values, except those in `fields`.

@@ -283,23 +283,6 @@ test.each([
   expect(errors()).toEqual([]);
 });
 
-test('a body that no page reads is dropped, and its connection answers the next request', async () => {
-  const body = 'GET /dashboard/stolen HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'.padEnd(190_000, 'x');
-  const post = (path: string, headers = '') =>
-    `POST /dashboard${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}Content-Length: ${body.length}\r\n\r\n`;
-  const next = 'GET /dashboard/assets/x HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n';
-  for (const [head, status] of [
-    [post('/nothing'), 404],
-    [post('/credits'), 405],
-    [post('/keys/x/revoke'), 403],
-  ] as const) {
-    const { socket, closed } = await sendText(service.baseUrl, head + body.slice(0, 1000));
-    socket.write(body.slice(1000) + next);
-    const statuses = [...(await closed).matchAll(/HTTP\/1.1 (\d+)/g)].map(([, text]) => Number(text));
-    expect(statuses).toEqual([status, 404]);
-  }
-});
-
 test('a form that trickles in is answered 408 after ten seconds, however many bytes come', async () => {
   const { socket, closed } = await sendText(service.baseUrl, `${HEAD}\r\nContent-Length: 9000\r\n\r\na`);
   using _trickle = keepSending(socket);

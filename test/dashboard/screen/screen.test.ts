@@ -194,7 +194,7 @@ test.each([
   const { visitor } = await createMember(service);
   const left = `Credits left: ${500 - cost}`;
   expect((await visitor.submit('/dashboard/screen', fields)).textOf('.lead')).toContain(left);
-  expect((await visitor.get('/dashboard/screen')).textOf('.lead')).toContain(left);
+  expect(await visitor.textAt('/dashboard/screen', '.lead')).toContain(left);
 });
 
 test('every name of a list of over a hundred is sought, though none is found, and the button says how many are left', async () => {

@@ -18,7 +18,7 @@ test('runs the metered chain: a token and a credit each, counted as made in the 
   const search = await visitor.submit('/dashboard/try', { q: 'abaco', kind: 'search' });
   expect(search.textOf('.badge[role=status]')).toBe('200 · 0 companies');
   expect(search.text).toContain('ratelimit-remaining');
-  expect((await visitor.get('/dashboard')).textOf('[data-figure=plotted]')).toBe('1 credit');
+  expect(await visitor.textAt('/dashboard', '[data-figure=plotted]')).toBe('1 credit');
   expect(search.textOf('#request')).toContain(`${service.url}/companies?q=abaco`);
   expect(search.textOf('main .lead')).toContain('Credits left: 499');
   expect(search.textOf('[data-forget-form] .hint')).toMatch(/^Took \d+ ms · 1 credit spent$/);

@@ -22,8 +22,7 @@ const setUsed = (accountId: string, used: number) =>
 
 test('the notice is on every page from 80% on, with a forecast, unless purchased credits last, and leads to the remedy', async () => {
   const { visitor, accountId } = await createMember(service);
-  const notice = async (path = '') =>
-    (await visitor.get(`/dashboard${path}`)).textOf('[data-notice^=credits]');
+  const notice = (path = '') => visitor.textAt(`/dashboard${path}`, '[data-notice^=credits]');
   await setUsed(accountId, 399);
   expect(await notice()).toBeNull();
   await setUsed(accountId, 400);
@@ -36,7 +35,7 @@ test('the notice is on every page from 80% on, with a forecast, unless purchased
   await grantCredits(service.sql, accountId, { credits: 100_000 }, 'test');
   await service.sql`UPDATE balances SET used = 500, period_end = now() + interval '9 days' WHERE account_id = ${accountId}`;
   expect(await notice('/keys')).toBeNull();
-  expect((await visitor.get('/dashboard')).textOf('.figure.fine [data-forecast]')).toContain(
+  expect(await visitor.textAt('/dashboard', '.figure.fine [data-forecast]')).toContain(
     'last until the period ends',
   );
   await service.sql`UPDATE balances SET credits = 0, used = 507 WHERE account_id = ${accountId}`;
@@ -49,7 +48,7 @@ test('the notice is on every page from 80% on, with a forecast, unless purchased
 test('the forecast divides the credits that are left by the calls a day since the first call, but at least one day', async () => {
   const { visitor, accountId } = await createMember(service);
   await service.sql`UPDATE balances SET period_end = now() + interval '30 days' WHERE account_id = ${accountId}`;
-  const forecast = async () => (await visitor.get('/dashboard')).textOf('[data-forecast]');
+  const forecast = () => visitor.textAt('/dashboard', '[data-forecast]');
   expect(await forecast()).toBeNull();
   await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'lookup', calls: 1 }]);
   expect(await forecast()).toContain('last until the period ends');
@@ -76,8 +75,8 @@ test('the end of Plus is said from 7 days before it until 30 days after it, and 
   const { visitor, accountId } = await createMember(service);
   const until = new Date(Date.now() + 5 * 24 * 3600 * 1000);
   await changePlan(service.sql, accountId, 'plus', { until }, 'test');
-  expect((await visitor.get('/dashboard')).textOf('.figure')).not.toContain('Resets');
-  expect((await visitor.get('/dashboard/credits')).textOf('.plans + p')).toBe(
+  expect(await visitor.textAt('/dashboard', '.figure')).not.toContain('Resets');
+  expect(await visitor.textAt('/dashboard/credits', '.plans + p')).toBe(
     `Plus ends on ${formatsOf('en').end(until)}. Then the account is Free: credits a month: 500, API keys: 2. Further keys go on working.`,
   );
   for (const [days, isSaid] of [
@@ -89,7 +88,7 @@ test('the end of Plus is said from 7 days before it until 30 days after it, and 
     await service.sql`
       UPDATE balances SET plus_anchor = now() - interval '60 days', plus_until = now() + ${days} * interval '1 day',
         period_start = now() - interval '60 days', period_end = now() + ${days} * interval '1 day' WHERE account_id = ${accountId}`;
-    const notice = (await visitor.get('/dashboard/keys')).textOf('[data-notice=plan]');
+    const notice = await visitor.textAt('/dashboard/keys', '[data-notice=plan]');
     expect([days, notice !== null]).toEqual([days, isSaid]);
   }
 });
@@ -112,7 +111,7 @@ test('purchased credits are switched off after a question, which says when that 
 
 test('keys beyond the plan are said to work, and not to be in its places', async () => {
   const { visitor, accountId } = await createMember(service);
-  const notice = async () => (await visitor.get('/dashboard/keys')).textOf('[data-over-limit]');
+  const notice = () => visitor.textAt('/dashboard/keys', '[data-over-limit]');
   await changePlan(service.sql, accountId, 'plus', {}, 'test');
   for (const name of ['a', 'b', 'c']) await createKey(service.sql, accountId, name, 'test');
   expect(await notice()).toBeNull();
@@ -162,10 +161,10 @@ test('CONTACT and the links stand in the footer of every page; the page of a pro
   const links = ['/openapi?lang=en', CONTACT, PRIVACY_URL, TERMS_URL, STATUS_URL];
   for (const path of ['/sign-in', '/sign-up', '/forgot'])
     expect((await visitor.get(`/dashboard${path}`)).linksOf('footer a').slice(1)).toEqual(links);
-  expect((await visitor.get('/dashboard/sign-up')).textOf('.aside')).toBe(
+  expect(await visitor.textAt('/dashboard/sign-up', '.aside')).toBe(
     'By creating an account you accept: Terms of use · Privacy notice',
   );
-  expect((await visitor.get('/dashboard/forgot')).textOf('.lead')).toEndWith('help@example.com');
+  expect(await visitor.textAt('/dashboard/forgot', '.lead')).toEndWith('help@example.com');
   const problem = await visitor.get('/problems/monthly-quota-exceeded');
   expect(problem.textsOf('[href="mailto:help@example.com"]')).toContain('help@example.com');
 });
