@@ -18,7 +18,6 @@ export function findJdk(user: ServerUser | undefined): string | undefined {
     ...childrenOf('/opt').filter((path) => /jdk|java/i.test(path)),
     ...childrenOf('/Library/Java/JavaVirtualMachines').map((path) => join(path, 'Contents/Home')),
     ...childrenOf(join(homedir(), '.sdkman/candidates/java')),
-    ...homeOfMacJava(),
   ].sort((a, b) => majorVersion(b) - majorVersion(a));
   return [...preferred, ...installed].find(
     (home) => majorVersion(home) >= OLDEST_MAJOR && isReachable(join(home, 'bin'), user),
@@ -36,12 +35,6 @@ function majorVersion(home: string): number {
 function homeOfJavaOnPath(): string | undefined {
   const java = Bun.which('java');
   return java ? dirname(dirname(realpathSync(java))) : undefined;
-}
-
-function homeOfMacJava(): string[] {
-  if (process.platform !== 'darwin') return [];
-  const found = Bun.spawnSync(['/usr/libexec/java_home', '-v', `${OLDEST_MAJOR}+`]);
-  return found.exitCode === 0 ? [found.stdout.toString().trim()] : [];
 }
 
 const childrenOf = (folder: string) =>

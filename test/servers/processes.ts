@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 
 /** Numeric owner of a server's process and files; absent when the tests don't run as root. */
 export type ServerUser = { name: string; uid: number; gid: number };
@@ -32,23 +33,21 @@ export function startProcess({ command, args, cwd, env, user }: Command) {
     ...(user ? { uid: user.uid, gid: user.gid } : {}),
   });
   let tail = '';
-  const keepTail = (chunk: Buffer) => {
+  const keepTail = (chunk: Buffer | string) => {
     tail = (tail + chunk.toString()).slice(-OUTPUT_TAIL_CHARACTERS);
   };
-  child.stdout?.on('data', keepTail);
-  child.stderr?.on('data', keepTail);
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', keepTail);
   let gone = false;
-  const exited = new Promise<number | null>((resolve) => {
-    child.once('error', (error) => {
-      keepTail(Buffer.from(String(error.message)));
+  const exited = once(child, 'close')
+    .then(([code]): number | null => code)
+    .catch((error: Error) => {
+      keepTail(error.message);
+      return 127;
+    })
+    .finally(() => {
       gone = true;
-      resolve(127);
+      children.delete(started);
     });
-    child.once('close', (code) => {
-      gone = true;
-      resolve(code);
-    });
-  });
   const started = {
     /** The exit code, or null after a signal. Never rejects. */
     exited,
@@ -59,7 +58,6 @@ export function startProcess({ command, args, cwd, env, user }: Command) {
     signal: (signal: NodeJS.Signals) => signalGroup(child.pid, signal),
   };
   children.add(started);
-  void exited.then(() => children.delete(started));
   return started;
 }
 

@@ -99,12 +99,9 @@ export async function startServers(options: Partial<StartRequest> = {}) {
   const keeper = await startKeeper(options);
   const urlOf = (name: ServerName) => Promise.race([askKeeper(keeper.address, name), keeper.failed]);
   try {
-    const [elasticsearchUrl, postgresUrl, redisUrl] = await Promise.all([
-      urlOf('elasticsearch'),
-      urlOf('postgres'),
-      urlOf('redis'),
-    ]);
-    return { elasticsearchUrl, postgresUrl, redisUrl, stop: keeper.stop };
+    const urls = SERVER_NAMES.map(async (name) => [`${name}Url`, await urlOf(name)] as const);
+    const running = Object.fromEntries(await Promise.all(urls)) as Record<`${ServerName}Url`, string>;
+    return { ...running, stop: keeper.stop };
   } catch (error) {
     await keeper.stop();
     throw error;

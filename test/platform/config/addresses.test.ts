@@ -145,22 +145,17 @@ test('a NODE_EXTRA_CA_CERTS that is not in force ends a command with exit code 2
 test('only what goes to another machine in plain text, or unverified, is warned of', () => {
   const warnings = (env: Record<string, string>) => [...transportWarnings(readConfig(env))];
   expect(warnings({})).toEqual([]);
-  for (const host of ['localhost', '127.0.0.1', '127.8.8.8', '[::1]', 'postgres']) {
-    const env = { DATABASE_URL: `postgres://u:secret@${host}/x`, REDIS_URL: `redis://${host}` };
-    expect(
-      warnings({ ...env, ELASTICSEARCH_URL: `http://${host}:9200`, VIES_URL: `http://${host}` }),
-    ).toEqual([]);
-  }
+  const addresses = (host: string, isSecure: boolean) => ({
+    DATABASE_URL: `postgres://u:secret@${host}/x${isSecure ? '?sslmode=verify-full' : ''}`,
+    REDIS_URL: `${isSecure ? 'rediss' : 'redis'}://:secret@${host}`,
+    ELASTICSEARCH_URL: `${isSecure ? 'https' : 'http'}://${host}:9200`,
+    NIF_PT_URL: `${isSecure ? 'https' : 'http'}://${host}/`,
+  });
+  for (const host of ['localhost', '127.0.0.1', '127.8.8.8', '[::1]', 'postgres'])
+    expect(warnings(addresses(host, false))).toEqual([]);
   for (const host of ['10.0.0.5', '[fd00::1]', 'db.example.com']) {
-    const secure = {
-      DATABASE_URL: `postgres://u:secret@${host}/x?sslmode=verify-full`,
-      REDIS_URL: `rediss://${host}`,
-    };
-    expect(warnings({ ...secure, ELASTICSEARCH_URL: `https://${host}` })).toEqual([]);
-    const plain = { DATABASE_URL: `postgres://u:secret@${host}/x`, REDIS_URL: `redis://:secret@${host}` };
-    expect(
-      warnings({ ...plain, ELASTICSEARCH_URL: `http://${host}`, NIF_PT_URL: `http://${host}/` }),
-    ).toEqual([
+    expect(warnings(addresses(host, true))).toEqual([]);
+    expect(warnings(addresses(host, false))).toEqual([
       'DATABASE_URL is spoken to in plain text: add sslmode=verify-full',
       'REDIS_URL is spoken to in plain text: use rediss:',
       'ELASTICSEARCH_URL is spoken to in plain text: use https:',

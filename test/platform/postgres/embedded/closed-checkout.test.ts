@@ -67,22 +67,16 @@ async function servesAndStops(): Promise<number> {
 }
 
 const isRoot = process.getuid?.() === 0;
-const NONE = '0000000000000000';
+/** Capabilities, as the kernel writes them, and further groups. */
 const NO_PRIVILEGES = {
   Groups: '',
-  CapInh: NONE,
-  CapPrm: NONE,
-  CapEff: NONE,
-  CapAmb: NONE,
+  ...Object.fromEntries(['CapInh', 'CapPrm', 'CapEff', 'CapAmb'].map((name) => [name, '0'.repeat(16)])),
 };
 
-function privileges(pid: number): Record<string, string> {
-  const lines = readFileSync(`/proc/${pid}/status`, 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'));
-  return Object.fromEntries(
-    lines.filter(([name]) => name! in NO_PRIVILEGES).map(([name, value]) => [name, value!.trim()]),
-  );
+function privileges(pid: number) {
+  const lines = readFileSync(`/proc/${pid}/status`, 'utf8').matchAll(/^(\w+):(.*)$/gm);
+  const all = [...lines].map(([, name, value]) => [name!, value!.trim()] as const);
+  return Object.fromEntries(all.filter(([name]) => name in NO_PRIVILEGES));
 }
 
 function readCommand(pid: number): string {
