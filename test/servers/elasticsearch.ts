@@ -18,17 +18,7 @@ export interface NodeOptions extends Pick<StartRequest, 'purpose' | 'elasticsear
   settings: string[];
 }
 
-/** Starts a single-node Elasticsearch, fetched first if need be, and resolves with its URL once it is ready. */
-export async function startElasticsearch(
-  context: NativeContext,
-  jdk: string,
-  request: StartRequest,
-): Promise<string> {
-  const settings = ['discovery.type: single-node', 'http.port: 0', 'transport.port: 0'];
-  return (await startNode(context, jdk, { ...request, name: 'elasticsearch', settings })).url;
-}
-
-/** Starts a node, and resolves once its cluster serves requests. */
+/** Starts a node, fetched first if need be, and resolves once its cluster serves requests. */
 export async function startNode(
   context: NativeContext,
   jdk: string,

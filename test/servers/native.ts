@@ -1,4 +1,4 @@
-import { startElasticsearch } from './elasticsearch.ts';
+import { startNode } from './elasticsearch.ts';
 import { hasElasticsearch } from './elasticsearch-fetch.ts';
 import { cacheFolder, createRunFolder, removeFolder } from './folders.ts';
 import { findJdk } from './jdk.ts';
@@ -60,7 +60,9 @@ export function createNative(request: StartRequest, say: (line: string) => void)
     if ((await missingParts(name, native)).length > 0) throw await incomplete(native);
     if (name === 'postgres') return startPostgres(native, request);
     if (name === 'redis') return startRedis(native, request);
-    return startElasticsearch(native, findJdk(native.user)!, request);
+    const settings = ['discovery.type: single-node', 'http.port: 0', 'transport.port: 0'];
+    const node = { ...request, name: 'elasticsearch', settings };
+    return (await startNode(native, findJdk(native.user)!, node)).url;
   };
   return {
     /** @returns the server's URL, once it answers */

@@ -71,17 +71,11 @@ async function givesPong(url: string): Promise<boolean> {
 }
 
 async function installRedis(): Promise<void> {
-  const apt = (...args: string[]) =>
-    run(
-      {
-        command: 'apt-get',
-        args: ['-q', '-y', '-o', 'DPkg::Lock::Timeout=120', ...args],
-        env: { DEBIAN_FRONTEND: 'noninteractive' },
-      },
-      INSTALL_TIMEOUT_MS,
-    );
-  await apt('update');
-  await apt('install', '--no-install-recommends', 'redis-server');
+  for (const words of [['update'], ['install', '--no-install-recommends', 'redis-server']]) {
+    const args = ['-q', '-y', '-o', 'DPkg::Lock::Timeout=120', ...words];
+    const env = { DEBIAN_FRONTEND: 'noninteractive' };
+    await run({ command: 'apt-get', args, env }, INSTALL_TIMEOUT_MS);
+  }
 }
 
 /**

@@ -92,6 +92,8 @@ test('a refusal says why in one line', async () => {
   const account = await create();
   const { id } = await createKeyOf(account);
   const test = await createKeyOf(account, '--test', '--only', 'search');
+  const { id: revoked } = await createKeyOf(account);
+  await cli.json('key', 'revoke', revoked);
   const budget = ['--credits', '50', '--per', 'day'];
   for (const [words, reason] of [
     [[...NAMED, '--period-start', '2999-01-01T00:00:00Z'], 'is in the future'],
@@ -101,17 +103,13 @@ test('a refusal says why in one line', async () => {
     [['key', 'expire', id, '--at', '2020-01-01T00:00:00Z'], 'not in the future'],
     [['key', 'create', account, '--test', ...budget], 'test key'],
     [['key', 'limit', test.id, ...budget], 'test key'],
+    [['key', 'limit', revoked, ...budget], 'revoked'],
+    [['key', 'expire', revoked, '--never'], 'revoked'],
     [['companies', 'show', '503504564'], 'no record of 503504564 is stored'],
   ] as [string[], string][]) {
     const { code, stderr } = await cli.refusal(...words);
     expect([words, code, stderr]).toEqual([words, 1, expect.stringContaining(reason)]);
   }
-  await cli.json('key', 'revoke', id);
-  for (const words of [
-    ['limit', id, ...budget],
-    ['expire', id, '--never'],
-  ])
-    expect((await cli.refusal('key', ...words)).code).toBe(1);
 });
 
 describe('accounts', () => {

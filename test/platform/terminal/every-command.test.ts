@@ -99,8 +99,7 @@ test('every command that declares a JSON answer answers these members and no oth
   const { words } = await prepareCommands(bench);
   const program = (await importMain()).createProgram();
   const { json } = createCommandLine(bench.database.url);
-  const given: [string, string[]][] = [];
-  const wanted: typeof given = [];
+  let compared = 0;
   for (const [name, wordsOf] of Object.entries(words)) {
     const command = name
       .split(' ')
@@ -113,11 +112,10 @@ test('every command that declares a JSON answer answers these members and no oth
     if (one === undefined) continue;
     const members = Object.keys(one).toSorted();
     const expected = declared.filter(({ name, isOptional }) => !isOptional || members.includes(name));
-    given.push([name, members]);
-    wanted.push([name, expected.map((member) => member.name).toSorted()]);
+    expect([name, members]).toEqual([name, expected.map((member) => member.name).toSorted()]);
+    compared += 1;
   }
-  expect(given).toEqual(wanted);
-  expect(given.length).toBeGreaterThan(25);
+  expect(compared).toBeGreaterThan(25);
 });
 
 /** The most rows that Postgres may answer at once, and rows of everything in an account that has grown. */

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, expect } from 'bun:test';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectPostgres } from '../../../../src/platform/postgres/connect.ts';
@@ -64,17 +64,11 @@ export function useDirectories() {
   return own;
 }
 
-function layoutsBelow(path: string): Layout[] {
-  const found: Layout[] = [];
-  for (const entry of [path, ...readdirSync(path).map((name) => join(path, name))]) {
-    try {
-      if (readdirSync(entry).includes('postgres')) found.push(prepareLayout(entry));
-    } catch {
-      // Not a directory.
-    }
-  }
-  return found;
-}
+const layoutsBelow = (path: string): Layout[] =>
+  ['.', ...readdirSync(path)]
+    .map((name) => join(path, name))
+    .filter((folder) => existsSync(join(folder, 'postgres')))
+    .map(prepareLayout);
 
 /** Joins in this process. `await using` leaves, too. */
 export async function joinHere(...args: Parameters<typeof openEmbeddedPostgres>) {
