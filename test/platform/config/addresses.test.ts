@@ -58,50 +58,36 @@ test('what postgres.js would send to the server as a setting is only what is one
   expect(settings(address(query)).filter((name) => !own.includes(name))).toEqual(['options']);
 });
 
-test('a demand that only a proven server meets wants sslmode=verify-full', () => {
-  for (const demand of ['channel_binding=require', 'require_auth=scram-sha-256']) {
-    expect(address(`sslmode=verify-full&${demand}`)).toEndWith('/x?sslmode=verify-full');
-    for (const mode of ['', 'sslmode=require&', 'sslmode=disable&', 'sslmode=verify-full&sslmode=require&']) {
-      expect(() => address(mode + demand)).toThrow(/: set sslmode=verify-full, which proves the server/);
-    }
-  }
-});
+const DEMANDS = ['channel_binding=require', 'require_auth=scram-sha-256'];
+const UNPROVEN = ['', 'sslmode=require&', 'sslmode=disable&', 'sslmode=verify-full&sslmode=require&'];
+const MORE = `sslcertmode=require ssl_min_protocol_version=TLSv1.3 min_protocol_version=3.2 gssencmode=require
+  replication=database pgbouncer=true ssl=true search_path=a __proto__=a`.split(/\s+/);
 
-test("the system's authorities without a mode mean verify-full, as in libpq", () => {
-  expect(address('sslrootcert=system')).toEndWith('/x?sslmode=verify-full');
-  expect(() => address('sslmode=require&sslrootcert=system')).toThrow(/NODE_EXTRA_CA_CERTS/);
-  expect(() => address('sslmode=verify-full&sslrootcert=/ca.pem')).toThrow(/NODE_EXTRA_CA_CERTS/);
-});
-
-test('a value that asks for more than the service does is refused', () => {
-  for (const [query, parameter] of [
-    ['sslcertmode=require', 'sslcertmode'],
-    ['ssl_min_protocol_version=TLSv1.3', 'ssl_min_protocol_version'],
-    ['min_protocol_version=3.2', 'min_protocol_version'],
-    ['gssencmode=require', 'gssencmode'],
-    ['replication=database', 'replication'],
-    ['pgbouncer=true', 'pgbouncer'],
-    ['ssl=true', 'ssl'],
-    ['search_path=a', 'search_path'],
-    ['__proto__=a', '__proto__'],
-  ] as const) {
-    expect(() => address(query)).toThrow(
-      new RegExp(`^DATABASE_URL has ${parameter}, which is not supported: `),
-    );
-  }
-});
-
-test('addresses as providers print them are taken', () => {
-  for (const [printed, used] of [
-    ['sslmode=verify-full&channel_binding=require', 'sslmode=verify-full'],
-    ['sslmode=require&channel_binding=prefer&connect_timeout=10', 'sslmode=require'],
-    ['pgbouncer=false&connection_limit=5&sslmode=require&target_session_attrs=any', 'sslmode=require'],
-    ['sslmode=require&target_session_attrs=read-write', 'sslmode=require'],
-    ['application_name=directory&keepalives=1', 'application_name=directory'],
-    ['gssencmode=disable', ''],
-  ] as const) {
-    expect(address(printed)).toBe(`postgres://u:secret@db.example/x${used && `?${used}`}`);
-  }
+test.each([
+  // Only a proven server meets these.
+  ...DEMANDS.map((demand) => [`sslmode=verify-full&${demand}`, 'sslmode=verify-full'] as const),
+  ...DEMANDS.flatMap((demand) =>
+    UNPROVEN.map((mode) => [mode + demand, /: set sslmode=verify-full, which proves the server/] as const),
+  ),
+  // The system's authorities without a mode mean verify-full, as in libpq.
+  ['sslrootcert=system', 'sslmode=verify-full'],
+  ['sslmode=require&sslrootcert=system', /NODE_EXTRA_CA_CERTS/],
+  ['sslmode=verify-full&sslrootcert=/ca.pem', /NODE_EXTRA_CA_CERTS/],
+  // These ask for more than the service does.
+  ...MORE.map((query) => {
+    const [parameter] = query.split('=');
+    return [query, new RegExp(`^DATABASE_URL has ${parameter}, which is not supported: `)] as const;
+  }),
+  // As providers print them.
+  ['sslmode=verify-full&channel_binding=require', 'sslmode=verify-full'],
+  ['sslmode=require&channel_binding=prefer&connect_timeout=10', 'sslmode=require'],
+  ['pgbouncer=false&connection_limit=5&sslmode=require&target_session_attrs=any', 'sslmode=require'],
+  ['sslmode=require&target_session_attrs=read-write', 'sslmode=require'],
+  ['application_name=directory&keepalives=1', 'application_name=directory'],
+  ['gssencmode=disable', ''],
+] as [string, string | RegExp][])('an address with %s is used with, or refused by, %p', (query, outcome) => {
+  if (outcome instanceof RegExp) expect(() => address(query)).toThrow(outcome);
+  else expect(address(query)).toBe(`postgres://u:secret@db.example/x${outcome && `?${outcome}`}`);
 });
 
 test('a password with a question mark is refused without a part of it', () => {
