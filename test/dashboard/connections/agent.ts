@@ -1,6 +1,6 @@
 /** An agent's client as far as OAuth goes, and the member who connects it. */
 import { createHash, randomBytes } from 'node:crypto';
-import { send } from '../../support/mcp.ts';
+import { callTool as callMcp } from '../../support/mcp.ts';
 import type { TestService } from '../../support/service.ts';
 import { createMember, type PageAnswer, type Person, randomAddress, type Visitor } from '../visitor.ts';
 
@@ -132,13 +132,8 @@ export async function connectedMember(service: TestService) {
 }
 
 /** A call of a tool with a token. */
-export async function callTool(
-  service: Service,
-  token: string | null,
-  params: object = { name: 'list_datasets', arguments: {} },
-): Promise<{ status: number; challenge: string | null; body: { result: { isError?: true } } }> {
-  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
-  const response = await send(service, message, token === null ? {} : { key: token });
+export async function callTool(service: Service, token: string | null, tool = 'list_datasets', input = {}) {
+  const response = await callMcp(service, tool, input, token === null ? {} : { key: token });
   const body = (await response.json()) as { result: { isError?: true } };
   return { status: response.status, challenge: response.headers.get('www-authenticate'), body };
 }

@@ -43,7 +43,7 @@ const { service, mail, stop } = await startMailedDashboard({ OAUTH_REGISTRATION:
 afterAll(stop);
 
 const to = ({ headers }: PageAnswer) => headers.get('location')!;
-const SEARCH = { name: 'search_companies', arguments: { q: 'empresa' } };
+const SEARCH = ['search_companies', { q: 'empresa' }] as const;
 /** The connection of an account. */
 async function keyOf(accountId: string) {
   const [key] = await service.sql<
@@ -78,7 +78,7 @@ test('who has no account yet signs up on the way, and comes back to the consent 
 test('an agent that a member connects calls tools at /mcp alone, refreshes, and is ended by its own revocation', async () => {
   const { member, agent, tokens } = await connectedMember(service);
   expect(tokens).toMatchObject({ status: 200, token_type: 'Bearer', expires_in: 3600 });
-  expect((await callTool(service, tokens.access_token, SEARCH)).body.result.isError).toBeUndefined();
+  expect((await callTool(service, tokens.access_token, ...SEARCH)).body.result.isError).toBeUndefined();
   expect((await requireAccount(service.sql, member.accountId)).used).toBe(1);
   expect(await usageStatus(service, tokens.access_token)).toBe(401);
   const next = await refresh(service, agent, tokens.refresh_token);
@@ -149,7 +149,7 @@ test('without a session the way leads through the sign-in and the code of the se
 
 test('a member sees the connection among the keys, changes its limits, but can not drop them, and ends it after a question', async () => {
   const { member, tokens } = await connectedMember(service);
-  await callTool(service, tokens.access_token, SEARCH);
+  await callTool(service, tokens.access_token, ...SEARCH);
   const { id } = await keyOf(member.accountId);
   const list = await member.visitor.get('/dashboard/keys');
   expect(list.textOf('[aria-labelledby=connections-title] tbody')).toContain('Helper');
@@ -173,7 +173,7 @@ test('a member sees the connection among the keys, changes its limits, but can n
   expect(await limitsNow()).toEqual([8, 100]);
   await change({ credits: '1' });
   expect(await limitsNow()).toEqual([8, 1]);
-  expect((await callTool(service, tokens.access_token, SEARCH)).body.result.isError).toBe(true);
+  expect((await callTool(service, tokens.access_token, ...SEARCH)).body.result.isError).toBe(true);
   const revocation = `/dashboard/keys/${id}/revoke`;
   expect((await member.visitor.get(`/dashboard/keys/${id}`)).text).toContain(revocation);
   expect((await member.visitor.get(revocation)).textOf('main h1')).toStartWith('End the connection “');
