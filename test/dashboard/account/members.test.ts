@@ -104,6 +104,7 @@ test('the last owner stays, alone or with members', async () => {
 
 test('a removed member’s session ends at once; they and their links don’t sign in again; others and keys stay', async () => {
   const { accountId, ana, person, rui, other, ofRui, path } = await twoMembers();
+  const { secret } = await createKey(sql, accountId, 'prod', actorOf(ofRui));
   const { token } = await invite(sql, { accountId, email: other.email }, 'cli:operator');
   const removal = path(ofRui, 'remove');
   expect((await ana.get(removal)).textOf('main strong')).toBe(other.email);
@@ -113,7 +114,8 @@ test('a removed member’s session ends at once; they and their links don’t si
   expect([await statusOf(rui), await statusOf(ana), await signIn(rui, other)]).toEqual([303, 200, 401]);
   expect(await findInvitation(sql, token)).toBeNull();
   expect(await rolesOf(accountId)).toEqual([[person.email, 'owner']]);
-  expect((await kindsOf(accountId)).slice(-3)).toEqual(['signed-in', 'member-invited', 'member-removed']);
+  expect((await kindsOf(accountId)).slice(-3)).toEqual(['key-created', 'member-invited', 'member-removed']);
+  expect(await usageStatus(service, secret)).toBe(200);
   // Sent again, as a second click does.
   expect((await ana.get(removal)).status).toBe(404);
 });
