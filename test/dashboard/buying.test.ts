@@ -5,7 +5,7 @@ import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import type { UsageAnswer } from '../../src/metering/usage/usage-schema.ts';
 import { call } from '../support/client.ts';
 import { callTool } from '../support/mcp.ts';
-import { startDashboardService, storeCalls } from './service.ts';
+import { startDashboardService, storeCalls, usedBy } from './service.ts';
 import { createMember, createMemberWithKey, type PageAnswer } from './visitor.ts';
 
 const service = await startDashboardService({
@@ -93,15 +93,23 @@ test('a lowered limit is no payment: only purchased credits that the ledger has 
   );
 });
 
-test('a suspended account has nothing to spend and nothing to buy', async () => {
+test('a suspended account has nothing to spend and nothing to buy; it gets no key and no call, and no first steps', async () => {
   const { visitor, accountId, email, password } = await createMember(service);
   const waysToBuy = async () => (await visitor.get('/dashboard')).countOf('.at-zero .button');
   expect(await waysToBuy()).toBe(1);
-  await setSuspended(service.sql, accountId, true, 'test');
+  await setSuspended(service.sql, accountId, true, 'test', 'Invoice 17 is overdue');
   await visitor.submit('/dashboard/sign-in', { email, password });
   const page = await visitor.get('/dashboard');
   expect(page.textOf('.figure.suspended .big')).toBe('Suspended');
   expect([page.textOf('[data-figure=available]'), await waysToBuy()]).toEqual([null, 0]);
+  // A first call would be refused.
+  expect(page.countOf('.steps')).toBe(0);
+  const fields = { name: 'x', q: 'abaco', kind: 'search', list: '500002576' };
+  for (const path of ['keys', 'try', 'screen']) {
+    const refused = await visitor.submit(`/dashboard/${path}`, fields);
+    expect([path, refused.refusal()]).toEqual([path, expect.stringMatching(/^403 .*suspended/)]);
+  }
+  expect(await usedBy(service, accountId)).toBe(0);
 });
 
 test('what happens at 0 stands beside what is left, with the prices as they were set', async () => {
@@ -118,7 +126,7 @@ test('what happens at 0 stands beside what is left, with the prices as they were
     /^Com 0 créditos: os pedidos são recusados, sem custo, até 1 .*Plus: 29 € <a month> · Créditos: 10 € por 1 000/,
   );
   // A price ends with no full stop, so nothing follows it.
-  await storeCalls(service.sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 7 }]);
+  await storeCalls(service.sql, accountId, [{ daysAgo: 1, kind: 'search', calls: 7 }]);
   expect(await visitor.textAt('/dashboard', '[data-at-zero]')).toMatch(
     /\. At the pace [^.]*\. Plus: 29 € <a month> · Credits: €10 for 1,000$/,
   );

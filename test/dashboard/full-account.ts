@@ -3,7 +3,6 @@ import { changePlan } from '../../src/metering/accounts/changes.ts';
 import { grantCredits } from '../../src/metering/accounts/grant.ts';
 import { createKey, revokeKey } from '../../src/metering/keys/key-store.ts';
 import { rotateKey } from '../../src/metering/keys/rotate.ts';
-import { storeErrorCounts } from '../support/counts.ts';
 import type { TestService } from '../support/service.ts';
 import { importPages, importProblems } from '../support/whole.ts';
 import { storeCalls } from './service.ts';
@@ -27,10 +26,7 @@ export async function fillAccount(service: TestService, accountId: string): Prom
   }
   await revokeKey(sql, ids[8]!, 'test');
   await sql`UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE id = ANY (${ids.slice(3, 6)})`;
-  await storeErrorCounts(
-    sql,
-    sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${ids[0]!}, '4xx', 1234567)`,
-  );
+  await storeCalls(sql, accountId, [{ keyId: ids[0]!, kind: '4xx', calls: 1_234_567 }]);
   for (const note of [LONG, WORDS]) {
     const grant = { credits: 4_147_483_647, note, reference: `FT 2026 ${note.slice(0, 60)}` };
     await grantCredits(sql, accountId, grant, 'test');

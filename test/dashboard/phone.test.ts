@@ -55,7 +55,7 @@ test('a hundred keys with the form of a new one take at most 8,800 px, each with
 test('the menu of days lies over the numbers below the plot, and works there', () =>
   asMember({}, async (page, { accountId }) => {
     // Three months, whose links make the menu longer than the plot.
-    const calls = [1, 35, 65].map((daysAgo) => ({ daysAgo, keyId: '', kind: 'search' as const, calls: 5 }));
+    const calls = [1, 35, 65].map((daysAgo) => ({ daysAgo, kind: 'search' as const, calls: 5 }));
     await storeCalls(service.sql, accountId, calls);
     for (const width of [320, 360, 1280]) {
       await page.setViewportSize({ width, height: 800 });

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { SMTPServer } from 'smtp-server';
 import type { CallKind } from '../../src/http/call-kind.ts';
+import { ERROR_KINDS, type ErrorKind } from '../../src/http/error-kind.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { createCommandLine } from '../support/command.ts';
-import { storeCallCounts } from '../support/counts.ts';
+import { storeCallCounts, storeErrorCounts } from '../support/counts.ts';
 import { createFolder } from '../support/folder.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -31,17 +32,19 @@ export async function usedBy({ sql }: { sql: Sql }, accountId: string): Promise<
   return balance!.used;
 }
 
-/** Writes earlier days' calls, as charges on those days would have counted them. */
+/**
+ * Writes the calls of days, as charges and error answers on those days would have counted them.
+ * @param calls of today and of the dashboard, unless they say otherwise
+ */
 export async function storeCalls(
   sql: Sql,
   accountId: string,
-  calls: { daysAgo: number; keyId: string; kind: CallKind; calls: number }[],
+  calls: { daysAgo?: number; keyId?: string; kind: CallKind | ErrorKind; calls: number }[],
 ): Promise<void> {
-  for (const { daysAgo, keyId, kind, calls: count } of calls) {
-    await storeCallCounts(
-      sql,
-      sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date - ${daysAgo}::integer, ${keyId}, ${kind}, ${count})`,
-    );
+  for (const { daysAgo = 0, keyId = '', kind, calls: count } of calls) {
+    const store = ERROR_KINDS.some((error) => error === kind) ? storeErrorCounts : storeCallCounts;
+    const day = sql`(now() AT TIME ZONE 'UTC')::date - ${daysAgo}::integer`;
+    await store(sql, sql`VALUES (${accountId}, ${day}, ${keyId}, ${kind}, ${count})`);
   }
 }
 

@@ -13,7 +13,6 @@ import { startApi } from '../support/api.ts';
 import { call } from '../support/client.ts';
 import { createCommandLine } from '../support/command.ts';
 import { nif } from '../support/companies.ts';
-import { storeErrorCounts } from '../support/counts.ts';
 import { hold } from '../support/locks.ts';
 import { until } from '../support/until.ts';
 import { OPEN, startMailServer, storeCalls } from './service.ts';
@@ -123,7 +122,7 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
   low: ({ accountId }) => setUsed(accountId, 400),
   async beyond({ accountId }) {
     await grantCredits(sql, accountId, { credits: 7 }, 'test');
-    await storeCalls(sql, accountId, [{ daysAgo: 1, keyId: '', kind: 'search', calls: 500 }]);
+    await storeCalls(sql, accountId, [{ daysAgo: 1, kind: 'search', calls: 500 }]);
     await setUsed(accountId, 500);
   },
   async purchasedOnly({ accountId }) {
@@ -154,8 +153,7 @@ const ARRANGE: Record<State, (member: Member) => Promise<unknown>> = {
   },
   async keyEnded({ accountId, id }) {
     await sql`UPDATE api_keys SET expires_at = now() - interval '1 hour' WHERE id = ${id}`;
-    const refused = sql`VALUES (${accountId}, (now() AT TIME ZONE 'UTC')::date, ${id}, '401', 412)`;
-    await storeErrorCounts(sql, refused);
+    await storeCalls(sql, accountId, [{ keyId: id, kind: '401', calls: 412 }]);
   },
   keyRotated: ({ id }) => rotateKey(sql, id, 86_400, 'test'),
   // A key that was called within seconds is known without Postgres, unless the notice of its making comes after that call.

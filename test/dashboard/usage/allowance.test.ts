@@ -26,7 +26,7 @@ test('the notice is on every page from 80% on, with a forecast, unless purchased
   await setUsed(accountId, 399);
   expect(await notice()).toBeNull();
   await setUsed(accountId, 400);
-  await storeCalls(service.sql, accountId, [{ daysAgo: 4, keyId: '', kind: 'search', calls: 400 }]);
+  await storeCalls(service.sql, accountId, [{ daysAgo: 4, kind: 'search', calls: 400 }]);
   const low =
     /^80% of the included credits are used: 400 of 500 since .+ At the pace of the last 7.*How to get more credits · help@example\.com$/;
   for (const path of ['', '/keys', '/try', '/credits', '/settings'])
@@ -50,9 +50,9 @@ test('the forecast divides the credits that are left by the calls a day since th
   await service.sql`UPDATE balances SET period_end = now() + interval '30 days' WHERE account_id = ${accountId}`;
   const forecast = () => visitor.textAt('/dashboard', '[data-forecast]');
   expect(await forecast()).toBeNull();
-  await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'lookup', calls: 1 }]);
+  await storeCalls(service.sql, accountId, [{ kind: 'lookup', calls: 1 }]);
   expect(await forecast()).toContain('last until the period ends');
-  await storeCalls(service.sql, accountId, [{ daysAgo: 0, keyId: '', kind: 'search', calls: 499 }]);
+  await storeCalls(service.sql, accountId, [{ kind: 'search', calls: 499 }]);
   // 500 a day, and 500 left: tomorrow.
   const tomorrow = new Date(Date.now() + 24 * 3600 * 1000);
   expect(await forecast()).toContain(`last until ${tomorrow.getUTCDate()} `);

@@ -48,7 +48,7 @@ test('plot, table and CSV hold the same numbers: 90 days, each kind of calls apa
     { daysAgo: 89, keyId: first.id, kind: 'search', calls: 7 },
     { daysAgo: 89, keyId: first.id, kind: 'lookup', calls: 3 },
     { daysAgo: 2, keyId: second.id, kind: 'lookup', calls: 40 },
-    { daysAgo: 2, keyId: '', kind: 'search', calls: 2 },
+    { daysAgo: 2, kind: 'search', calls: 2 },
     { daysAgo: 2, keyId: second.id, kind: 'debts', calls: 500 },
     { daysAgo: 2, keyId: second.id, kind: 'match', calls: 6 },
     { daysAgo: 0, keyId: first.id, kind: 'search', calls: 1 },
@@ -94,7 +94,7 @@ test('the days begin with the first call, and with the days or the period that t
   };
   const named = (name: string) => formatsOf('en').date(new Date(name));
   const store = (daysAgo: number) =>
-    storeCalls(service.sql, accountId, [{ daysAgo, keyId: '', kind: 'search', calls: 5 }]);
+    storeCalls(service.sql, accountId, [{ daysAgo, kind: 'search', calls: 5 }]);
   await store(20);
   await store(3);
   expect(await look()).toEqual({ days: [day(3), day(20)], since: named(day(20)), current: ['90 days'] });
@@ -115,7 +115,7 @@ test('the days begin with the first call, and with the days or the period that t
 test('the page with a full plot of 90 days stays under 60 kB, with all that it loads', async () => {
   const { visitor, accountId } = await createMember(service);
   const calls = Array.from({ length: 90 }, (_, daysAgo) =>
-    (['search', 'lookup'] as const).map((kind) => ({ daysAgo, keyId: '', kind, calls: 100 + daysAgo })),
+    (['search', 'lookup'] as const).map((kind) => ({ daysAgo, kind, calls: 100 + daysAgo })),
   );
   await storeCalls(service.sql, accountId, calls.flat());
   const load = async (path: string) => {
@@ -203,9 +203,7 @@ test('calls and errors of a key in 30 days are summed by outcome, each once, lis
   const { visitor, accountId } = await createMember(service);
   const { id: keyId } = await createKey(service.sql, accountId, 'web', 'test');
   const { sql } = service;
-  const [dates] = await sql`SELECT today::text, (today - 29)::text AS first, (today - 30)::text AS before
-    FROM (SELECT (now() AT TIME ZONE 'UTC')::date AS today) AS clock`;
-  const { today, first, before } = dates!;
+  const [today, first, before] = [day(0), day(29), day(30)];
   await storeCallCounts(sql, sql`VALUES (${accountId}, ${today}, ${keyId}, 'lookup', 1500)`);
   await storeCostlyErrorCounts(
     sql,
