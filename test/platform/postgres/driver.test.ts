@@ -1,5 +1,5 @@
 /** postgres.js with its patch: every statement gets its own answer, whatever happens to its connection. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, spyOn, test } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from 'bun:test';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import postgres from 'postgres';
@@ -7,7 +7,7 @@ import { connectPostgres, type Sql, type Transaction } from '../../../src/platfo
 import { openDedicated } from '../../../src/platform/postgres/dedicated.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { createTestDatabase } from '../../support/database.ts';
-import { startProxy, type TcpProxy } from '../../support/proxy.ts';
+import { startProxy } from '../../support/proxy.ts';
 import { until } from '../../support/until.ts';
 
 const database = await createTestDatabase('connections');
@@ -257,22 +257,20 @@ describe('a connection that closes in a turn that the test chooses', () => {
   });
 });
 
+const [first, second] = await Promise.all([startProxy(database.url), startProxy(database.url)]);
+
 describe('of several hosts', () => {
-  let [first, second]: TcpProxy[] = [];
   const pools: Sql[] = [];
-  beforeAll(async () => {
-    [first, second] = await Promise.all([startProxy(database.url), startProxy(database.url)]);
-  });
   afterAll(async () => {
-    for (const proxy of [first!, second!]) proxy.up();
+    for (const proxy of [first, second]) proxy.up();
     await Promise.all(pools.map((sql) => sql.end({ timeout: 1 })));
-    await Promise.all([first!, second!].map((proxy) => proxy.close()));
+    await Promise.all([first, second].map((proxy) => proxy.close()));
   });
 
   /** A pool on both proxies, or another first host, the first one first. */
-  function open(max = 1, firstPort = first!.port): Sql {
+  function open(max = 1, firstPort = first.port): Sql {
     const { username, password, pathname } = new URL(database.url);
-    const hosts = [firstPort, second!.port].map((port) => `127.0.0.1:${port}`).join(',');
+    const hosts = [firstPort, second.port].map((port) => `127.0.0.1:${port}`).join(',');
     const url = `postgres://${username}:${password}@${hosts}${pathname}?target_session_attrs=primary`;
     const sql = connectPostgres(url, { max, statementTimeoutMs: 1000 });
     pools.push(sql);
@@ -282,13 +280,13 @@ describe('of several hosts', () => {
   const answers = async (sql: Sql) => (await outcomeOf(sql`SELECT 1`)) === 'answered';
 
   test('a host that refuses is passed over, and each connection begins with the host that answered last', async () => {
-    first!.down();
+    first.down();
     const sql = open(3);
     expect(await Promise.all([answers(sql), answers(sql), answers(sql)])).toEqual([true, true, true]);
-    first!.up();
-    second!.down();
+    first.up();
+    second.down();
     await until('the first host', () => answers(sql));
-    second!.up();
+    second.up();
   });
 
   test('a host that accepts and says nothing is tried once for the whole pool', async () => {
@@ -311,12 +309,12 @@ describe('of several hosts', () => {
   });
 
   test('when every host refuses, the query fails instead of waiting', async () => {
-    first!.down();
-    second!.down();
+    first.down();
+    second.down();
     const sql = open();
     expect(await answers(sql)).toBe(false);
-    first!.up();
-    second!.up();
+    first.up();
+    second.up();
     await until('a host', () => answers(sql));
   });
 });

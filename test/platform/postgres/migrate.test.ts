@@ -1,23 +1,10 @@
-import { afterEach, describe, expect, mock, spyOn, test } from 'bun:test';
+import { describe, expect, spyOn, test } from 'bun:test';
 import { join } from 'node:path';
 import { Glob } from 'bun';
 import type { Sql } from '../../../src/platform/postgres/connect.ts';
 import { migrate, readMigrations } from '../../../src/platform/postgres/migrate.ts';
 import { ROOT, runCommand } from '../../support/command.ts';
 import { createEmptyDatabase } from '../../support/database.ts';
-
-afterEach(() => {
-  mock.restore();
-});
-
-/** Until the mocks are restored, this version has another text in the migrations whose name contains `part`. */
-function changeFile(part: string, change: (text: string) => string): void {
-  const readFile = Bun.file;
-  spyOn(Bun, 'file').mockImplementation(((path: string) => {
-    const file = readFile(path);
-    return path.includes(part) ? { text: () => file.text().then(change) } : file;
-  }) as typeof Bun.file);
-}
 
 /** Each migration of a release, with its SHA-256. */
 const RELEASED: Record<string, string> = {
@@ -65,9 +52,13 @@ test('the migrations of all wings are numbered from 1, without a gap', async () 
 test('a connection that is lost in the middle leaves nothing, and the next process applies all', async () => {
   await using database = await createEmptyDatabase('migrate');
   const { url, sql } = database;
-  changeFile('0003_', (text) => `SELECT pg_terminate_backend(pg_backend_pid());\n${text}`);
-  await expect(migrate(url)).rejects.toThrow();
-  mock.restore();
+  const readFile = Bun.file;
+  const end = (text: string) => `SELECT pg_terminate_backend(pg_backend_pid());\n${text}`;
+  const changed = spyOn(Bun, 'file').mockImplementation(((path: string) => {
+    const file = readFile(path);
+    return path.includes('0003_') ? { text: () => file.text().then(end) } : file;
+  }) as typeof Bun.file);
+  await expect(migrate(url).finally(() => changed.mockRestore())).rejects.toThrow();
   expect(await sql`SELECT FROM pg_class WHERE relname = 'schema_migrations'`).toHaveLength(0);
   const applied = await migrate(url);
   expect(applied.length).toBeGreaterThan(3);
