@@ -1,9 +1,8 @@
 /** One Ctrl-C ends every command that waits for a pipe, and its sessions in Postgres. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { closeSync, constants, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { constants as os } from 'node:os';
 import type { Command } from 'commander';
-import { quoted } from '../../../src/platform/postgres/identifier.ts';
 import { importBrackets } from '../../companies/debts/debts-support.ts';
 import { bareEnvironment, createCommandLine, MAIN } from '../../support/command.ts';
 import { nif } from '../../support/companies.ts';
@@ -16,36 +15,30 @@ import { prepareCommands } from './every-command.ts';
 
 const bench = await createWorkbench('postgres');
 const empty = await createTestDatabase('interrupted_restore');
-let every: Awaited<ReturnType<typeof prepareCommands>>;
-let backup: Uint8Array;
-
-/** Gives every answer more bytes than the sockets and pipes hold, also packed. */
-beforeAll(async () => {
-  const { sql, url } = bench.database;
-  every = await prepareCommands(bench);
-  await growAccount(sql, every.account, 1_000);
-  await sql`INSERT INTO accounts (id, name) SELECT 'acc_' || n, repeat('n', 190) FROM generate_series(1, 500) AS n`;
-  await sql`
-    INSERT INTO balances (account_id, plan, period_plan, period_start, period_end)
-    SELECT 'acc_' || n, 'free', 'free', now(), now() + interval '1 month' FROM generate_series(1, 500) AS n`;
-  await importBrackets(
-    bench.database,
-    Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [nif(n), [1, null] as const])),
-  );
-  const [current] = await sql<{ name: string }[]>`
-    SELECT table_name AS name FROM directory JOIN directory_generations AS generation ON generation.id = current`;
-  await sql.unsafe(`
-    INSERT INTO ${quoted(current!.name)} (nif, legal_name, normalized_name, sort_key)
-    SELECT (600000000 + n)::text, (SELECT string_agg(md5(n || '-' || i), '') FROM generate_series(1, 12) AS i), 'a', 'a'
-    FROM generate_series(1, 50000) AS n`);
-  const file = bench.path('directory.backup');
-  await createCommandLine(url).json('backup', file);
-  backup = await Bun.file(file).bytes();
-});
 afterAll(async () => {
   await empty.drop();
   await bench.close();
 });
+
+// Every answer has more bytes than the sockets and pipes hold, also packed.
+const { sql } = bench.database;
+const every = await prepareCommands(bench);
+await growAccount(sql, every.account, 1_000);
+await sql`INSERT INTO accounts (id, name) SELECT 'acc_' || n, repeat('n', 190) FROM generate_series(1, 500) AS n`;
+await sql`
+  INSERT INTO balances (account_id, plan, period_plan, period_start, period_end)
+  SELECT 'acc_' || n, 'free', 'free', now(), now() + interval '1 month' FROM generate_series(1, 500) AS n`;
+const debts = Array.from({ length: 20_000 }, (_, n) => [nif(n), [1, null]] as const);
+await importBrackets(bench.database, Object.fromEntries(debts));
+const [current] = await sql<{ name: string }[]>`
+  SELECT table_name AS name FROM directory JOIN directory_generations AS generation ON generation.id = current`;
+await sql`
+  INSERT INTO ${sql(current!.name)} (nif, legal_name, normalized_name, sort_key)
+  SELECT (600000000 + n)::text, (SELECT string_agg(md5(n || '-' || i), '') FROM generate_series(1, 12) AS i), 'a', 'a'
+  FROM generate_series(1, 50000) AS n`;
+const file = bench.path('directory.backup');
+await createCommandLine(bench.database.url).json('backup', file);
+const backup = await Bun.file(file).bytes();
 
 /** More than a pipe holds, for both kinds of imports: rows that are read, and rows that are rejected. */
 const HEADER = 'nif,legal_name,start,end\n';

@@ -20,14 +20,13 @@ const NEEDED = [
   'package.json',
 ];
 
-let directory: ReturnType<typeof temporaryDirectory>;
-let checkout: string;
+const isRoot = process.getuid?.() === 0;
+const directory = temporaryDirectory('closed');
+const checkout = join(directory.path, 'checkout');
 const ownVersion = `-test-${crypto.randomUUID()}`;
 const ownCopies = () => (isRoot ? readdirSync(CACHE).filter((name) => name.includes(ownVersion)) : []);
 
 beforeAll(() => {
-  directory = temporaryDirectory('closed');
-  checkout = join(directory.path, 'checkout');
   for (const path of NEEDED) {
     mkdirSync(join(checkout, path, '..'), { recursive: true });
     const copied = Bun.spawnSync(['cp', '-RL', join(PROJECT, path), join(checkout, path)]);
@@ -44,11 +43,11 @@ afterAll(() => {
   return directory.dispose();
 });
 
-const holderScript = () => join(checkout, 'test/platform/postgres/embedded/holder.ts');
+const holderScript = join(checkout, 'test/platform/postgres/embedded/holder.ts');
 
 async function servesAndStops(): Promise<number> {
   const dataDir = join(checkout, '.data');
-  const holder = await startHolder(dataDir, holderScript());
+  const holder = await startHolder(dataDir, holderScript);
   const pid = postgresPid(dataDir)!;
   // Root's Postgres can't reach the checkout without a capability, and has none.
   expect(readCommand(pid)).toContain(isRoot ? '/var/cache/company-directory/' : checkout);
@@ -66,7 +65,6 @@ async function servesAndStops(): Promise<number> {
   return pid;
 }
 
-const isRoot = process.getuid?.() === 0;
 /** Capabilities, as the kernel writes them, and further groups. */
 const NO_PRIVILEGES = {
   Groups: '',
@@ -87,7 +85,7 @@ function readCommand(pid: number): string {
 
 test('works in a checkout and a DATA_DIR below a folder of mode 0700', async () => {
   // Another process makes the copy at the same time, as in a container that shares the cache.
-  const other = startHolder(join(directory.path, 'other'), holderScript());
+  const other = startHolder(join(directory.path, 'other'), holderScript);
   await servesAndStops();
   expect(await (await other).end('close')).toBe(0);
   // The second start finds the data directory, its owner and its port.
@@ -98,7 +96,7 @@ test('works in a checkout and a DATA_DIR below a folder of mode 0700', async () 
 test('a checkout that everybody can read is used in place, with no more privileges', async () => {
   chmodSync(directory.path, 0o755);
   const dataDir = join(checkout, '.data');
-  const holder = await startHolder(dataDir, holderScript());
+  const holder = await startHolder(dataDir, holderScript);
   const pid = postgresPid(dataDir)!;
   expect(readCommand(pid)).toContain(checkout);
   if (isRoot) expect(privileges(pid)).toEqual(NO_PRIVILEGES);
@@ -116,12 +114,12 @@ test.if(isRoot)(
   async () => {
     const dataDir = join(checkout, '.data');
     const { cluster } = prepareLayout(dataDir);
-    const before = await startHolder(dataDir, holderScript());
+    const before = await startHolder(dataDir, holderScript);
     await query(before.url, 'CREATE TABLE kept AS SELECT 7 AS seven');
     expect(await before.end('close')).toBe(0);
     expect(Bun.spawnSync(['chown', '-R', `${NOBODY}:${NOBODY}`, cluster]).exitCode).toBe(0);
 
-    const after = await startHolder(dataDir, holderScript());
+    const after = await startHolder(dataDir, holderScript);
     expect(statSync(`/proc/${postgresPid(dataDir)}`).uid).toBe(NOBODY);
     expect(await query(after.url, 'SELECT seven FROM kept')).toEqual([{ seven: 7 }]);
     expect(await after.end('close')).toBe(0);
