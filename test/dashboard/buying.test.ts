@@ -19,19 +19,16 @@ test('a problem for want of credits has the address, as a whole answer, in an it
   const { accountId, secret: key } = await createMemberWithKey(service);
   const buy = `https://shop.example.com/buy?for=${accountId}`;
   await changeLimits(service.sql, accountId, { includedCredits: 1 }, 'test');
-  const list = {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ nifs: ['500002576', '500002568'] }),
-  };
-  const batch = await call(service.url, '/debts', { key, ...list });
+  const headers = { 'Content-Type': 'application/json' };
+  const body = JSON.stringify({ nifs: ['500002576', '500002568'] });
+  const batch = await call(service.url, '/debts', { key, method: 'POST', headers, body });
   expect(batch.body.data[1].problem).toEqual({
     type: expect.stringContaining('monthly-quota-exceeded'),
     ...{ title: 'No credits left', status: 429, detail: expect.any(String) },
     ...{ quota: 'monthly_credits', limit: 1, reset: expect.any(String), buy },
   });
-  const { status, body } = await call(service.url, '/companies?q=abaco', { key });
-  expect([status, body.buy]).toEqual([429, buy]);
+  const search = await call(service.url, '/companies?q=abaco', { key });
+  expect([search.status, search.body.buy]).toEqual([429, buy]);
   const answer = await callTool(service, 'search_companies', { q: 'abaco' }, { key });
   const { result } = (await answer.json()) as {
     result: { structuredContent: { buy: string }; content: { text: string }[] };
@@ -131,8 +128,6 @@ test('what happens at 0 stands beside what is left, with the prices as they were
     /\. At the pace [^.]*\. Plus: 29 € <a month> · Credits: €10 for 1,000$/,
   );
   const plans = await visitor.get('/dashboard/credits');
-  expect([plans.textOf('tr[data-prices]'), plans.textOf('p[data-prices]')]).toEqual([
-    'Price–29 € <a month>',
-    'Purchased credits: €10 for 1,000',
-  ]);
+  expect(plans.textOf('tr[data-prices]')).toBe('Price–29 € <a month>');
+  expect(plans.textOf('p[data-prices]')).toBe('Purchased credits: €10 for 1,000');
 });

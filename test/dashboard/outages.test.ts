@@ -57,10 +57,9 @@ test('Postgres away: a list and a query stay, with nothing charged, and are sent
   const away = 'The data can’t be read at the moment. Nothing was charged. Try again in a moment.';
   for (const [index, page] of refused.entries()) {
     expect([page.status, page.textOf('.lead')]).toEqual([503, away]);
-    const sent = [...page.document.querySelectorAll('#retry [name]')].map((field) => [
-      field.getAttribute('name'),
-      field.getAttribute('value') ?? field.textContent,
-    ]);
+    const sent = [...page.document.querySelectorAll('#retry [name]')].map(
+      (field) => [field.getAttribute('name'), field.getAttribute('value') ?? field.textContent] as const,
+    );
     expect(Object.fromEntries(sent)).toEqual({ ...forms[index]![1] });
   }
   await isBack(visitor);

@@ -108,9 +108,8 @@ async function newMember() {
 }
 const DAY_MS = 86_400_000;
 const cli = createCommandLine(database.url, { SMTP_URL: mail.url });
-const log = { error() {} };
 const publicUrl = service.baseUrl;
-const mailer = createMailer(mail.url, null, publicUrl, log);
+const mailer = createMailer(mail.url, null, publicUrl, { error() {} });
 /** Another query each time, because answers are cached. */
 const search = (secret: string) => call(service.url, `/companies?q=${secret.slice(-6)}`, { key: secret });
 
@@ -209,30 +208,24 @@ async function visit(
   return visitor.get(`/dashboard${{ ...paths, try: '/try', screen: '/screen' }[place]}`);
 }
 
+const LINES = Array<string>(4).fill('\n');
 /** A pattern of the three sentences, with any values. */
 function patternOf(state: State): RegExp {
   const { happened, cost, next } = MESSAGES.en.states[state];
   const texts = [happened, cost, next].map((text) => {
-    const said =
-      typeof text === 'string' ? text : (text as (...values: string[]) => string)(...Array(4).fill('\n'));
-    return said
-      .split('\n')
-      .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-      .join('.+');
+    const said = typeof text === 'string' ? text : (text as (...values: string[]) => string)(...LINES);
+    return said.split('\n').map(RegExp.escape).join('.+');
   });
   return new RegExp(texts.join('.*'), 's');
 }
 
 async function checkPages(state: State, member: Member): Promise<void> {
-  const { visitor } = member;
   // Suspending ends the sessions, so that the sign-in page comes first.
   for (const place of ['signIn', 'overview', 'keys', 'try', 'screen'] as const) {
     const shown = STATES[state][place];
     if (typeof shown !== 'string') continue;
-    if (state === 'suspended' && place === 'overview') {
-      const { email, password } = member;
-      await visitor.submit('/dashboard/sign-in', { email, password });
-    }
+    if (state === 'suspended' && place === 'overview')
+      await member.visitor.submit('/dashboard/sign-in', { email: member.email, password: member.password });
     const page = await visit(member, place, state);
     expect([place, page.textOf('main')]).toEqual([place, expect.stringMatching(patternOf(state))]);
   }
