@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { postgresPid, temporaryDirectory } from '../platform/postgres/embedded/support.ts';
-import { bareEnvironment, ROOT } from '../support/command.ts';
+import { bareEnvironment, outcomeOf, ROOT } from '../support/command.ts';
 import { until } from '../support/until.ts';
 
 /** As an operator's shell or .env may have it, with values that would end another start. */
@@ -171,26 +171,24 @@ test('without DATA_DIR it keeps to a separate folder, and a taken port leaves no
   const directory = temporaryDirectory('demo');
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
   const run = (dataDir: string, script: string, ...words: string[]) =>
-    Bun.spawn([process.execPath, join(ROOT, script), ...words], {
-      cwd: directory.path,
-      env: { ...bareEnvironment(), PORT: String(server.port), DATA_DIR: dataDir },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    });
-  try {
-    const demo = run('', 'src/demo/demo.ts');
-    expect(await new Response(demo.stderr).text()).toMatch(/something listens there already/);
-    expect(await demo.exited).toBe(1);
-    expect(readdirSync(join(directory.path, '.data'))).toEqual(['demo']);
-    const accounts = run('.data/demo', 'src/main.ts', 'account', 'list', '--json');
-    expect(await new Response(accounts.stdout).json()).toEqual([]);
-    expect(await new Response(accounts.stderr).text()).toBe('');
-
-    const elsewhere = run('', 'src/main.ts', 'account', 'list', '--json');
-    expect(await new Response(elsewhere.stdout).json()).toEqual([]);
-    expect(await new Response(elsewhere.stderr).text()).toMatch(
-      /^made a new embedded installation in \/.+\/\.data\/postgres, because DATABASE_URL is not set\n$/,
+    outcomeOf(
+      Bun.spawn([process.execPath, join(ROOT, script), ...words], {
+        cwd: directory.path,
+        env: { ...bareEnvironment(), PORT: String(server.port), DATA_DIR: dataDir },
+        stdout: 'pipe',
+        stderr: 'pipe',
+      }),
     );
+  try {
+    const taken = expect.stringContaining('something listens there already');
+    expect(await run('', 'src/demo/demo.ts')).toMatchObject({ code: 1, stderr: taken });
+    expect(readdirSync(join(directory.path, '.data'))).toEqual(['demo']);
+    const list = ['src/main.ts', 'account', 'list', '--json'] as const;
+    expect(await run('.data/demo', ...list)).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+    const made =
+      /^made a new embedded installation in \/.+\/\.data\/postgres, because DATABASE_URL is not set\n$/;
+    const stderr = expect.stringMatching(made);
+    expect(await run('', ...list)).toEqual({ code: 0, stdout: '[]\n', stderr });
   } finally {
     await server.stop(true);
     await directory.dispose();

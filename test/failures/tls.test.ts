@@ -69,18 +69,6 @@ async function startOthers(certificate: Certificate): Promise<Record<string, str
   };
 }
 
-async function withService<T>(
-  further: Record<string, string>,
-  work: (service: ServiceProcess) => Promise<T>,
-) {
-  const service = await spawnService({ ...env, ...further });
-  try {
-    return await work(service);
-  } finally {
-    await service.kill();
-  }
-}
-
 /** Level and text of the lines that are no requests. */
 const said = ({ logLines }: ServiceProcess) => logLines.map(({ level, msg }) => `${level} ${msg}`);
 
@@ -98,21 +86,20 @@ test('with verified TLS to every dependency the service serves, and the commands
   await Bun.write(join(folder, 'companies.csv'), csv(1, 4));
   const imported = await runCommand(env, 'companies', 'import', join(folder, 'companies.csv'), '--json');
   expect(imported).toMatchObject({ code: 0, json: { imported: 3 } });
-  await withService({}, async (service) => {
-    const { key } = await createCaller(sql);
-    expect((await call(service.url, '/companies?q=empresa', { key })).body.data).toHaveLength(3);
-    expect((await call(service.url, `/companies/${nif(1)}`, { key })).status).toBe(200);
-    expect(provider.lookups()).toHaveLength(1);
-    expect(await readiness(service)).toEqual({ status: 200, postgres: 'up', redis: 'up' });
-    const connections = await sql<{ ssl: boolean }[]>`
-      SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
-      WHERE application_name LIKE 'company-directory%'`;
-    expect([...connections]).toEqual([{ ssl: true }]);
-    // The tests' own role is one.
-    expect(said(service).filter((line) => !line.startsWith('30 '))).toEqual([
-      expect.stringContaining('DATABASE_URL names a superuser'),
-    ]);
-  });
+  await using service = await spawnService(env);
+  const { key } = await createCaller(sql);
+  expect((await call(service.url, '/companies?q=empresa', { key })).body.data).toHaveLength(3);
+  expect((await call(service.url, `/companies/${nif(1)}`, { key })).status).toBe(200);
+  expect(provider.lookups()).toHaveLength(1);
+  expect(await readiness(service)).toEqual({ status: 200, postgres: 'up', redis: 'up' });
+  const connections = await sql<{ ssl: boolean }[]>`
+    SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+    WHERE application_name LIKE 'company-directory%'`;
+  expect([...connections]).toEqual([{ ssl: true }]);
+  // The tests' own role is one.
+  expect(said(service).filter((line) => !line.startsWith('30 '))).toEqual([
+    expect.stringContaining('DATABASE_URL names a superuser'),
+  ]);
 });
 
 test.each(WRONG)(
@@ -132,20 +119,19 @@ test.each(WRONG.slice(0, 2))(
   'a certificate %s of the others: Redis and Elasticsearch are named in the log, and a lookup is 502',
   async (_, issue, fault) => {
     const wrong = await startOthers(issue(authority, others));
-    await withService(wrong, async (service) => {
-      const { key } = await createCaller(sql);
-      const asked = provider.requests.length;
-      expect((await call(service.url, `/companies/${nif(2)}`, { key })).kind).toBe('company-lookup-failed');
-      const { kind } = await call(service.url, '/companies?q=empresa', { key });
-      expect(kind).toMatch(/^(search-failed|service-unavailable)$/);
-      expect(await readiness(service)).toEqual({ status: 503, postgres: 'up', redis: 'down' });
-      expect(provider.requests).toHaveLength(asked);
-      const lines = service.logLines.map((line) => JSON.stringify(line));
-      const logged = (...parts: string[]) => lines.some((text) => parts.every((part) => text.includes(part)));
-      expect(logged('Redis is not used', fault, 'check REDIS_URL')).toBeTrue();
-      expect(logged('the directory needs attention: check ELASTICSEARCH_URL', fault)).toBeTrue();
-      expect(logged('a source failed', '"reason":"certificate"')).toBeTrue();
-    });
+    await using service = await spawnService({ ...env, ...wrong });
+    const { key } = await createCaller(sql);
+    const asked = provider.requests.length;
+    expect((await call(service.url, `/companies/${nif(2)}`, { key })).kind).toBe('company-lookup-failed');
+    const { kind } = await call(service.url, '/companies?q=empresa', { key });
+    expect(kind).toMatch(/^(search-failed|service-unavailable)$/);
+    expect(await readiness(service)).toEqual({ status: 503, postgres: 'up', redis: 'down' });
+    expect(provider.requests).toHaveLength(asked);
+    const lines = service.logLines.map((line) => JSON.stringify(line));
+    const logged = (...parts: string[]) => lines.some((text) => parts.every((part) => text.includes(part)));
+    expect(logged('Redis is not used', fault, 'check REDIS_URL')).toBeTrue();
+    expect(logged('the directory needs attention: check ELASTICSEARCH_URL', fault)).toBeTrue();
+    expect(logged('a source failed', '"reason":"certificate"')).toBeTrue();
     const { code, stderr } = await runCommand({ ...env, ...wrong }, 'index', 'status');
     expect(stderr).toMatch(/^warning: [^\n]+: check ELASTICSEARCH_URL and the server\n$/);
     expect(code).toBe(0);

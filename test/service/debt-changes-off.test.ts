@@ -4,7 +4,7 @@ import { startDashboardService } from '../dashboard/service.ts';
 import { createMember, createVisitor } from '../dashboard/visitor.ts';
 import { call } from '../support/client.ts';
 import { callTool, META, REVISION, send } from '../support/mcp.ts';
-import { createTestKey, type TestService } from '../support/service.ts';
+import { createCaller, createTestKey, type TestService } from '../support/service.ts';
 
 const services = {
   on: await startDashboardService(),
@@ -39,7 +39,7 @@ test.each([
   'when it is %s, the endpoint answers %d and the page of its problem %s',
   async (state, status, page, kind) => {
     const { baseUrl, url, sql } = services[state];
-    const { accountId } = await createMember(services[state]);
+    const { accountId } = await createCaller(sql);
     const key = await createTestKey(sql, accountId);
     const answer = await call(url, '/debts/changes', { key, json: { after: null } });
     expect([answer.status, answer.kind]).toEqual([status, kind]);
@@ -48,7 +48,7 @@ test.each([
 );
 
 test('when it is off, a call of the tool names the tools that there are', async () => {
-  const { accountId } = await createMember(services.off);
+  const { accountId } = await createCaller(services.off.sql);
   const key = await createTestKey(services.off.sql, accountId);
   const answer = await (await callTool(services.off, 'list_debt_changes', { after: null }, { key })).text();
   expect(answer).toContain('There is no such tool. The tools are: search_companies, ');

@@ -130,6 +130,11 @@ export async function spawnService(env: Environment) {
     });
     exited.then((code) => reject(new Error(`serve ended with ${code} before it listened\n${stderr}`)));
   });
+  /** Sends a signal and waits until it is gone. */
+  const kill = (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> => {
+    child.kill(signal);
+    return exited;
+  };
   return {
     url: `${address}/api/v1`,
     baseUrl: address,
@@ -137,11 +142,8 @@ export async function spawnService(env: Environment) {
     logLines,
     /** Resolves with the exit code, or the signal that ended it, once it is gone. */
     exited,
-    /** Sends a signal and waits until it is gone. */
-    kill(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> {
-      child.kill(signal);
-      return exited;
-    },
+    kill,
+    [Symbol.asyncDispose]: async () => void (await kill()),
   };
 }
 
