@@ -1,19 +1,17 @@
 /** The end of a service's process: killed, stopped, and restarted behind a balancer. */
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, expect, spyOn, test } from 'bun:test';
 import { connect } from 'node:net';
 import { refundOwed } from '../../src/metering/credits/refund.ts';
 import { MINUTE } from '../../src/platform/units.ts';
-import { freePort } from '../../src/service/listen.ts';
 import { ledgerOf } from '../metering/credits/ledger.ts';
 import { PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
-import { sendRaw } from '../support/client.ts';
+import { requestText, sendRaw } from '../support/client.ts';
 import { csv, nif } from '../support/companies.ts';
 import { lockRow, waitingForLock } from '../support/locks.ts';
 import '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
 import { startProxy } from '../support/proxy.ts';
-import type { ServiceProcess } from '../support/service.ts';
 import { stopClock } from '../support/stopped-clock.ts';
 import { eventually, until } from '../support/until.ts';
 
@@ -184,76 +182,18 @@ test('SIGINT: the same, and a connection that is kept open without a request doe
   expect(instance.logLines.at(-1)).toMatchObject({ msg: 'stopping' });
 });
 
-const POLL_MS = 250;
-/** A balancer on a busy machine must have looked by then. */
-const DELAY_S = 2;
-
-/** A balancer that looks at readiness four times a second, repeats nothing, and sends requests to ready instances in turn. */
-function startBalancer(urls: string[], key: string) {
-  const ready = new Set<string>();
-  const statuses: (number | string)[] = [];
-  let isOver = false;
-  const look = async (url: string) => {
-    while (!isOver) {
-      const isReady = await fetch(`${url}/health/ready`).then(
-        ({ status }) => status === 200,
-        () => false,
-      );
-      if (isReady) ready.add(url);
-      else ready.delete(url);
-      await Bun.sleep(POLL_MS);
-    }
-  };
-  const send = async () => {
-    for (let sent = 0; !isOver; sent += 1) {
-      const targets = [...ready];
-      const url = targets[sent % targets.length];
-      if (url === undefined) statuses.push('no instance is ready');
-      else {
-        const answer = await fetch(`${url}/api/v1/companies?q=empresa${sent}`, {
-          headers: { Authorization: `Bearer ${key}` },
-        }).catch((error: Error) => error);
-        if (answer instanceof Response) await answer.arrayBuffer();
-        statuses.push(answer instanceof Response ? answer.status : answer.message);
-      }
-      await Bun.sleep(10);
-    }
-  };
-  const looks = urls.map(look);
-  let sends: Promise<void>[] = [];
-  return {
-    statuses,
-    isReady: (url: string) => ready.has(url),
-    begin: () => {
-      sends = [send(), send()];
-    },
-    async end() {
-      isOver = true;
-      await Promise.all([...looks, ...sends]);
-    },
-  };
-}
-
-test('SHUTDOWN_DELAY_S: a rolling restart behind a balancer that only polls readiness fails no request', async () => {
-  const { key, accountId } = await api.caller(PLENTY);
-  const ports = [freePort('127.0.0.1', 0), freePort('127.0.0.1', 0)];
-  const start = (port: number) =>
-    api.spawnInstance({ PORT: String(port), SHUTDOWN_DELAY_S: String(DELAY_S) });
-  const instances: ServiceProcess[] = await Promise.all(ports.map(start));
-  const urls = instances.map(({ baseUrl }) => baseUrl);
-  const balancer = startBalancer(urls, key);
-  await until('readiness', () => urls.every(balancer.isReady));
-  balancer.begin();
-  for (const [index, instance] of instances.entries()) {
-    const leaving = instance.kill('SIGTERM');
-    await until('the poll that sees it', () => !balancer.isReady(urls[index]!));
-    expect(await leaving).toBe(0);
-    instances[index] = await start(ports[index]!);
-    await until('readiness', () => balancer.isReady(urls[index]!));
-    const sent = balancer.statuses.length;
-    await until('requests to both', () => balancer.statuses.length > sent + 10);
-  }
-  await balancer.end();
-  expect(balancer.statuses.filter((status) => status !== 200)).toEqual([]);
-  expect((await api.ledger({ accountId })).used).toBe(balancer.statuses.length);
+test('SHUTDOWN_DELAY_S: until it is over a stopping instance is not ready, and answers as before', async () => {
+  const { promise: isOver, resolve: endDelay } = Promise.withResolvers<void>();
+  const { sleep } = Bun;
+  using _delay = spyOn(Bun, 'sleep').mockImplementation((ms) => (ms === 7000 ? isOver : sleep(ms)));
+  const instance = await api.startInstance({ SHUTDOWN_DELAY_S: '7' });
+  const readiness = () => fetch(`${instance.baseUrl}/health/ready`).then(({ status }) => status);
+  expect(await readiness()).toBe(200);
+  const stopping = instance.stop();
+  expect(await readiness()).toBe(503);
+  const request = requestText(`GET /api/v1/companies/${nif(1)}`, { Authorization: `Bearer ${caller.key}` });
+  for (let n = 0; n < 3; n += 1) expect(await sendRaw(instance, request)).toStartWith('HTTP/1.1 200');
+  endDelay();
+  await stopping;
+  expect(await sendRaw(instance, request).catch(({ code }) => code)).toBe('ECONNREFUSED');
 });
