@@ -341,7 +341,7 @@ with the keys, limits and credits of REST → mcp: log line, ledger and statisti
 100 credits a day unless you change it → dashboard/connections: the page of consent says who asks
 30 days after its last refresh → dashboard/connections: is its own agent’s, moves the end of the connection
 revision 2026-07-28, and those of 2025 → mcp: lists the tools, calls them, reads a problem → mcp: every scenario passes that applies
-A call is a request of the tool's endpoint → mcp: log line, ledger and statistics → mcp: metrics count a call under its route
+A call is a request of the tool's endpoint → mcp: log line, ledger and statistics
 is what the call was charged, in errors too → mcp: a call over the rate is a result → api: by %s: refusals of %s
 is what the key can still spend → mcp: a charged call says how many credits are left → api: the lesser of account and key
 Every other message takes a token and no credit → mcp: a flood of notifications → mcp: %s: %d, for a token and no credit
