@@ -33,17 +33,14 @@ for (let seed = first; seed < first + histories; seed += 1) {
   const expected = await play(history, { compared: 'model' });
   const found = await play(history, { compared: sql });
   const sides = { model: modelled(expected), postgres: await stored(history, found) };
-  const differing = Object.keys(sides.model).filter(
-    (of) => !Bun.deepEquals(sides.model[of as 'days'], sides.postgres[of as 'days']),
-  );
+  const parts = Object.keys(sides.model) as (keyof typeof sides.model)[];
+  const differing = parts.filter((of) => !Bun.deepEquals(sides.model[of], sides.postgres[of]));
   if (differing.length === 0 && found.problems.length === 0) continue;
   console.log(`seed ${seed}, after ${seed - first + 1} histories: ${differing}`, found.problems.slice(0, 5));
   for (const of of differing) {
-    const [model, postgres] = [sides.model, sides.postgres].map(
-      (side) => side[of as 'days'].flat() as unknown[],
-    );
-    const at = model!.findIndex((one, index) => !Bun.deepEquals(one, postgres![index]));
-    console.log(`${of} ${at}: model`, model![at], 'postgres', postgres![at]);
+    const [model, postgres] = [sides.model[of], sides.postgres[of]];
+    const at = model.findIndex((one, index) => !Bun.deepEquals(one, postgres[index]));
+    console.log(`${of} ${at}: model`, model[at], 'postgres', postgres[at]);
   }
   process.exit(1);
 }
@@ -73,23 +70,17 @@ function answers({ calls }: Played) {
 
 function modelled(played: Played) {
   const { engine } = played;
-  return {
-    answers: answers(played),
-    counters: engine.all(COUNTERS).map(([id, { used, usedPurchased, purchasedBefore, credits }]) => ({
-      ...{ id, used, usedPurchased, purchasedBefore, credits },
-    })),
-    days: engine
-      .all(DAYS)
-      .filter(([, { calls }]) => calls !== 0)
-      .map(([key, { calls }]) => `${key.split(' ')[2]} ${calls}`)
-      .sort(),
-    activity: engine
-      .all(ACTIVITY)
-      .flatMap(([, { accountId, kind, rows }]) =>
-        rows.map(({ callId, credits }) => `${accountId} ${kind} ${callId} ${credits}`),
-      )
-      .sort(),
-  };
+  const counters = engine.all(COUNTERS).map(([id, { used, usedPurchased, purchasedBefore, credits }]) => ({
+    ...{ id, used, usedPurchased, purchasedBefore, credits },
+  }));
+  const counted = engine.all(DAYS).filter(([, { calls }]) => calls !== 0);
+  const days = counted.map(([key, { calls }]) => `${key.split(' ')[2]} ${calls}`);
+  const activity = engine
+    .all(ACTIVITY)
+    .flatMap(([, { accountId, kind, rows }]) =>
+      rows.map(({ callId, credits }) => `${accountId} ${kind} ${callId} ${credits}`),
+    );
+  return { answers: answers(played), counters, days: days.sort(), activity: activity.sort() };
 }
 
 async function stored({ accounts }: History, played: Played): Promise<ReturnType<typeof modelled>> {

@@ -79,7 +79,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
   const instances: (Instance | null)[] = Array.from({ length: history.instances }, () => null);
   for (const index of instances.keys()) start(index);
   for (const action of actions) world.after(action.atMs, () => take(action), null);
-  world.after(HEALED_MS, heal, null);
+  world.after(HEALED_MS, () => take({ kind: 'faults', atMs: HEALED_MS, rate: 0 }), null);
   const reader = createReader(engine, accounts, compared === undefined);
   const lastMs = Math.max(HEALED_MS, actions.at(-1)?.atMs ?? 0);
   const isAnswered = () => calls.every((call) => call.answeredMs !== null || call.isLost);
@@ -166,10 +166,6 @@ export async function play(history: History, options: PlayOptions = {}): Promise
     world.after(backAfterMs, () => start(index), null);
   }
 
-  function heal(): void {
-    faults.rate = 0;
-  }
-
   function take(action: Action): void {
     note(JSON.stringify(action));
     if (action.kind === 'call') send(action);
@@ -187,19 +183,14 @@ export async function play(history: History, options: PlayOptions = {}): Promise
     if (!instance?.isAlive) return;
     // Nothing arrives any more, and what runs is answered first.
     instances[index] = null;
+    const closed = (): void => {
+      instance.isAlive = false;
+      world.after(backAfterMs, () => start(index));
+    };
     const end = (): void => {
       const isBusy = calls.some((call) => call.process === instance && call.answeredMs === null);
       if (isBusy) return void world.after(1, end, instance);
-      void instance.close().then(() =>
-        world.after(
-          0,
-          () => {
-            instance.isAlive = false;
-            world.after(backAfterMs, () => start(index));
-          },
-          null,
-        ),
-      );
+      void instance.close().then(() => world.after(0, closed, null));
     };
     world.after(0, end, instance);
   }
@@ -222,10 +213,7 @@ export async function play(history: History, options: PlayOptions = {}): Promise
     const change = (how: (counter: Counter, now: number) => Partial<Counter>) =>
       run('changeAccount', account.id, how);
     if (action.kind === 'grant')
-      change(({ credits, granted }) => ({
-        credits: credits + action.credits,
-        granted: granted + action.credits,
-      }));
+      change((c) => ({ credits: c.credits + action.credits, granted: c.granted + action.credits }));
     else if (action.kind === 'included') change(() => ({ included: action.included }));
     else if (action.kind === 'spending') change(() => ({ spendsPurchased: action.spendsPurchased }));
     else if (action.kind === 'period') change((_, now) => ({ end: now - 1 }));
@@ -241,16 +229,9 @@ export async function play(history: History, options: PlayOptions = {}): Promise
 
   /** When everything has healed: a call is answered, and the next one gets exactly what is `left`. */
   function probe(account: number, key: number): void {
+    const instance = random.below(instances.length);
     const one: CallAction = {
-      ...{
-        kind: 'call',
-        atMs: 0,
-        instance: random.below(instances.length),
-        account,
-        key,
-        credits: 1,
-        uses: 1,
-      },
+      ...{ kind: 'call', atMs: 0, instance, account, key, credits: 1, uses: 1 },
       ...{ isUnavailable: false, request: null, wantsLeft: true, workMs: 0, leavesAfterMs: null },
     };
     send(one, (first) => {
@@ -274,16 +255,8 @@ export async function play(history: History, options: PlayOptions = {}): Promise
     const leaving = new AbortController();
     const call: Call = {
       ...{ id: world.uuid(), action, account: account.id, keyId, process: instance, sentMs: world.nowMs },
-      ...{
-        answeredMs: null,
-        isLost: false,
-        isExcused: false,
-        isRepeated: false,
-        spent: 0,
-        used: 0,
-        charged: 0,
-      },
-      ...{ workedMs: 0, left: null, bound: null, problem: null },
+      ...{ answeredMs: null, workedMs: 0, isLost: false, isExcused: false, isRepeated: false },
+      ...{ spent: 0, used: 0, charged: 0, left: null, bound: null, problem: null },
     };
     calls.push(call);
     if (action.leavesAfterMs !== null) world.after(action.leavesAfterMs, () => leaving.abort(), instance);
@@ -303,12 +276,8 @@ export async function play(history: History, options: PlayOptions = {}): Promise
     world.after(
       0,
       () => {
-        const quoted = {
-          kind: 'lookup',
-          credits: action.credits,
-          wantsLeft: action.wantsLeft,
-          answer,
-        } as const;
+        const { credits, wantsLeft } = action;
+        const quoted = { kind: 'lookup', credits, wantsLeft, answer } as const;
         const quote = ({ claim }: CallContext) =>
           action.request === null ? quoted : claim(`${account.id} ${action.request}`).then(() => quoted);
         const trace = { callId: call.id, requestId: call.id, endpoint: 'GET /companies/{nif}' };

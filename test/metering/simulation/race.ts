@@ -96,20 +96,17 @@ async function judge(): Promise<void> {
       await changeLimits(sql, id, { includedCredits: included }, 'test');
       await grantCredits(sql, id, { credits: 300 }, 'test');
       const limits = { budget: { credits: BUDGET, per: 'ever' as const }, only: null };
-      const keys = [
-        await createKey(sql, id, '', 'test', null, undefined, limits),
-        await createKey(sql, id, '', 'test'),
-      ];
-      return { id, included, keys: keys.map((key) => key.id) };
+      const limited = await createKey(sql, id, '', 'test', null, undefined, limits);
+      const unlimited = await createKey(sql, id, '', 'test');
+      return { id, included, keys: [limited.id, unlimited.id] };
     }),
   );
   const fault = values.fault === undefined ? [] : ['--fault', values.fault];
   const words = ['--accounts', JSON.stringify(accounts), '--seconds', values.seconds, ...fault];
   const outcomes = await Promise.all(
     ['1', '2'].map(async (seed) => {
-      const child = Bun.spawn([process.execPath, import.meta.path, ...words, '--seed', seed], {
-        stderr: 'inherit',
-      });
+      const command = [process.execPath, import.meta.path, ...words, '--seed', seed];
+      const child = Bun.spawn(command, { stderr: 'inherit' });
       return JSON.parse(await new Response(child.stdout).text()) as Outcome;
     }),
   );
@@ -129,26 +126,15 @@ async function judge(): Promise<void> {
         (SELECT coalesce(sum(calls), 0)::bigint FROM calls_by_day WHERE account_id = ${id} AND key_id = ${keys[0]!}) AS "ofKey"
       FROM counters WHERE id = ${id}`;
     const { bought, ofKey } = stored!;
-    const expected = {
-      ...{
-        used,
-        purchased: Math.max(0, used - included),
-        granted: bought,
-        bought,
-        days: used,
-        activity: used,
-      },
-      ...{ budget: ofKey, ofKey },
-    };
+    const sums = { used, days: used, activity: used, purchased: Math.max(0, used - included) };
+    const expected = { ...sums, granted: bought, bought, budget: ofKey, ofKey };
     if (!Bun.deepEquals({ ...stored }, expected))
       problems.push(`${included} included: ${JSON.stringify(stored)} instead of ${JSON.stringify(expected)}`);
     if (ofKey! > BUDGET) problems.push(`the key has spent ${ofKey} of ${BUDGET}`);
   }
-  const [{ deadlocks }] = (await sql`
-    SELECT pg_stat_clear_snapshot(), deadlocks FROM pg_stat_database WHERE datname = current_database()`) as unknown as [
-    { deadlocks: number },
-  ];
-  if (deadlocks > 0) problems.push(`${deadlocks} deadlocks`);
+  const [row] = await sql<{ deadlocks: number }[]>`
+    SELECT pg_stat_clear_snapshot(), deadlocks FROM pg_stat_database WHERE datname = current_database()`;
+  if (row!.deadlocks > 0) problems.push(`${row!.deadlocks} deadlocks`);
   console.log(problems.length === 0 ? 'all right' : problems.slice(0, 6).join('\n'));
   process.exit(problems.length === 0 ? 0 : 1);
 }

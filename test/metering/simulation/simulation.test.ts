@@ -40,17 +40,14 @@ test.each(namesOf(FAULTS))(
 /** @param name of a fault. One of a function in the database is planted there */
 async function inPostgres(by: 'compare' | 'race', name?: string, ...words: string[]) {
   const fault = faultNamed(name, SQL_FAULTS[by]);
-  const { url, sql, drop } = await createTestDatabase(by);
-  try {
-    if (fault?.file === IN_TURN) {
-      const [row] = await sql<{ text: string }[]>`SELECT pg_get_functiondef(${IN_TURN}::regproc) AS text`;
-      await sql.unsafe(replaced(row!.text, fault));
-    }
-    const planted = name === undefined ? [] : ['--fault', name];
-    return await runBun({ DATABASE_URL: url }, join(import.meta.dir, `${by}.ts`), ...planted, ...words);
-  } finally {
-    await drop();
+  await using database = await createTestDatabase(by);
+  const { url, sql } = database;
+  if (fault?.file === IN_TURN) {
+    const [row] = await sql<{ text: string }[]>`SELECT pg_get_functiondef(${IN_TURN}::regproc) AS text`;
+    await sql.unsafe(replaced(row!.text, fault));
   }
+  const planted = name === undefined ? [] : ['--fault', name];
+  return await runBun({ DATABASE_URL: url }, join(import.meta.dir, `${by}.ts`), ...planted, ...words);
 }
 
 test('a real Postgres ends as the model does', async () => {
