@@ -6,6 +6,7 @@
  *
  * `--mode kill` also ends instances. `--mode statements` lets statements fail amid their rows instead.
  */
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,12 +92,6 @@ async function prepare() {
   return { sql: stack.sql, accounts, environment, files };
 }
 
-function reportFailures(failures: string[]): number {
-  for (const failure of failures) process.stdout.write(`VIOLATION: ${failure}\n`);
-  process.stdout.write(failures.length === 0 ? 'every rule holds\n' : `${failures.length} violations\n`);
-  return failures.length === 0 ? 0 : 1;
-}
-
 async function underFaults({ sql, accounts, environment, files }: Ready): Promise<number> {
   let injector: Injector | undefined;
   const isEnding = (instance: Instance) => injector?.ending.has(instance) ?? false;
@@ -112,7 +107,7 @@ async function underFaults({ sql, accounts, environment, files }: Ready): Promis
     mode === 'statements'
       ? await failStatements(sql)
       : startFaults(fleet.instances, { mode, perSecond: FAULTS_PER_SECOND, seed, sql, accounts });
-  await Promise.race([Bun.sleep(Number(options.minutes) * 60_000), once(interrupts.signal)]);
+  await Promise.race([Bun.sleep(Number(options.minutes) * 60_000), once(interrupts.signal, 'abort')]);
   await injector.stop();
   await changes.stop();
   const unready = await waitUntilReady(fleet);
@@ -145,7 +140,9 @@ async function underFaults({ sql, accounts, environment, files }: Ready): Promis
       ? [`the slowest answer with an Idempotency-Key took over ${SLOWEST_KEYED_ANSWER_MS} ms`]
       : []),
   ];
-  return reportFailures(failures);
+  for (const failure of failures) process.stdout.write(`VIOLATION: ${failure}\n`);
+  process.stdout.write(failures.length === 0 ? 'every rule holds\n' : `${failures.length} violations\n`);
+  return failures.length === 0 ? 0 : 1;
 }
 
 /** @returns the instances that were not ready in time */
@@ -187,8 +184,5 @@ function report(
   );
   console.table(rows.map(({ violations, ...row }) => ({ ...row, violations: violations.join('; ') })));
 }
-
-const once = (signal: AbortSignal) =>
-  new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 
 process.exitCode = await main();

@@ -2,6 +2,7 @@ import { seededRandom } from '../../bench/lib/names.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import type { KnownAccount } from './accounts.ts';
 import type { Instance, InstanceRun, StoreName } from './fleet.ts';
+import { count } from './load.ts';
 
 /** `stores`: no instance ends, so that every request has its answer. `kill`: instances end and start again, too. */
 export type FaultMode = 'stores' | 'kill';
@@ -52,7 +53,7 @@ export function startFaults(
     const kind = pick(STORE_FAULTS);
     const ms = duration(LONGEST_MS.store);
     const delayMs = 20 + random() ** 2 * LONGEST_MS.delay;
-    note(`${store} ${kind}`);
+    count(injector.faults, `${store} ${kind}`);
     for (const { proxies } of targets) {
       if (kind === 'delay') proxies[store].delay(delayMs);
       else if (kind === 'cut') proxies[store].down();
@@ -66,7 +67,7 @@ export function startFaults(
     const kind = pick(INSTANCE_FAULTS[options.mode]);
     const { run } = instance;
     if (run === null) return;
-    note(kind === 'pause' ? 'SIGSTOP, SIGCONT' : kind);
+    count(injector.faults, kind === 'pause' ? 'SIGSTOP, SIGCONT' : kind);
     if (kind === 'pause') {
       process.kill(run.service.pid, 'SIGSTOP');
       await lasting(duration(LONGEST_MS.pause));
@@ -87,7 +88,7 @@ export function startFaults(
     const ms = duration(LONGEST_MS.store);
     await options.sql.begin(async (sql) => {
       await sql`SELECT 1 FROM accounts JOIN balances ON account_id = id WHERE id = ${id} FOR UPDATE`;
-      note('account locked');
+      count(injector.faults, 'account locked');
       await lasting(ms);
     });
   }
@@ -132,10 +133,6 @@ export function startFaults(
       () => storeFault(store, targets),
     );
   }, 1000 / options.perSecond);
-
-  function note(fault: string): void {
-    injector.faults.set(fault, (injector.faults.get(fault) ?? 0) + 1);
-  }
 
   async function stop(): Promise<void> {
     clearInterval(timer);

@@ -136,7 +136,7 @@ export function startLoad(
   const requestTimed = async (run: InstanceRun, key: string, question: Question): Promise<Outcome[]> => {
     const beganAtMs = performance.now();
     const { outcomes, charged } = await request(run, key, question);
-    const priced = question.credits === 0 ? 0 : outcomes.filter(isPriced).length;
+    const priced = pricedOf(question, outcomes);
     // Of a keyed request another sending may be charged.
     if (question.idempotencyKey === undefined && charged !== priced)
       load.wrong.push(`X-Credits ${charged} to ${question.path}, of which ${priced} cost a credit`);
@@ -154,7 +154,7 @@ export function startLoad(
     const send = (to: InstanceRun) => requestTimed(to, key, question);
     const first = await Promise.all([send(run!), send(other!)]);
     const answers = [...first, await send(run!)];
-    const priced = (outcomes: Outcome[]) => outcomes.filter(isPriced).length;
+    const priced = (outcomes: Outcome[]) => pricedOf(question, outcomes);
     const isTold = first.some(([outcome]) => outcome?.kind === 'monthly-quota-exceeded');
     if (question.isLast && isTold && first.some((outcomes) => priced(outcomes) > 0))
       load.wrong.push('that no credit is left, while another sending of the request was paid');
@@ -181,7 +181,7 @@ export function startLoad(
       count(load.answers, `${question.nifs && outcomes.length > 1 ? 'item ' : ''}${status} ${kind}`.trim());
       if (status === 401 || kind === 'internal-error') load.wrong.push(`${status} ${question.path}`);
     }
-    const priced = question.credits === 0 ? 0 : outcomes.filter(isPriced).length;
+    const priced = pricedOf(question, outcomes);
     seen.priced += priced;
     seen.refused += outcomes.length - priced;
     // A void is acknowledged before the next batch is charged.
@@ -231,19 +231,20 @@ async function request(
   const items = isList ? body.data! : [{ status: response.status, problem: body }];
   const outcomes = items.map(({ status, problem }) => ({
     status,
-    kind: status === 200 ? '' : kindOf(problem!),
+    kind: status === 200 ? '' : (problem?.type?.split('/').at(-1) ?? 'no problem'),
   }));
   return { outcomes, charged };
 }
 
 type Problem = { type?: string };
 
-const kindOf = ({ type }: Problem): string => type?.split('/').at(-1) ?? 'no problem';
+const pricedOf = ({ credits }: Question, outcomes: Outcome[]): number =>
+  credits === 0 ? 0 : outcomes.filter(isPriced).length;
 
 function isPriced({ status, kind }: Outcome): boolean {
   return [200, 400, 404, 502].includes(status) || kind === 'search-failed';
 }
 
-function count(counts: Map<string, number>, name: string): void {
+export function count(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1);
 }

@@ -62,12 +62,9 @@ test('sums of days are carried over, their old names can be read, and a roll-up 
     'daily_error_answers',
     'daily_totals',
   ];
-  const read = () =>
-    Promise.all(
-      views.map(
-        (view) => sql`SELECT to_jsonb(v) AS row FROM ${sql(view)} AS v WHERE account_id = ${id} ORDER BY 1`,
-      ),
-    );
+  const readView = (view: string) =>
+    sql`SELECT to_jsonb(v) AS row FROM ${sql(view)} AS v WHERE account_id = ${id} ORDER BY 1`;
+  const read = () => Promise.all(views.map(readView));
   const before = await read();
   expect(before.every(({ length }) => length > 0)).toBe(true);
   await migrate(database.url);
@@ -82,9 +79,8 @@ test('sums of days are carried over, their old names can be read, and a roll-up 
     ON CONFLICT (account_id, day, key_id, kind) DO UPDATE SET calls = daily.calls + excluded.calls`;
   await expect(rollUpAsReleased).rejects.toThrow('cannot insert into view "daily_calls"');
   expect((await rollUpCalls(sql)).rows).toBe(1);
-  expect(
-    await sql`SELECT calls FROM calls_by_day WHERE account_id = ${id} AND kind = 'search'`,
-  ).toMatchObject([{ calls: 9 }]);
+  const searches = await sql`SELECT calls FROM calls_by_day WHERE account_id = ${id} AND kind = 'search'`;
+  expect(searches).toMatchObject([{ calls: 9 }]);
   expect(await differingTotals(sql)).toEqual([]);
 });
 
@@ -168,23 +164,19 @@ test('counters and keyed requests are carried over, and charges, voids and refun
   await chargeAsReleased('chargeAllowances', [rich]);
   await chargeAsReleased('chargeCalls', [rich, bought]);
   await chargeAsReleased('chargeWithBudgets', [limited, limited]);
-  expect(await credits.charge({ ...limited, ...call })).toMatchObject({
-    ...{ spent: 0, reason: { credits: 5, per: 'month' } },
-  });
+  const refusal = { spent: 0, reason: { credits: 5, per: 'month' } } as const;
+  expect(await credits.charge({ ...limited, ...call })).toMatchObject(refusal);
   expect([await state(rich), await state(bought), await state(limited)]).toEqual([
     [5, 0, 0, 5],
     [3, 48, 0, 3],
     [5, 0, 5, 5],
   ]);
   // Keyed requests of the last ten minutes are not charged again, and a sending of 0.1.0 that is under way gives back.
-  const keyedCall = { ...keyed, kind: 'lookup', credits: 5 } as const;
-  expect(await chargeKeyed(credits, { ...keyedCall, credits: 1 }, 'whole')).toMatchObject({
-    ...{ spent: 1, reason: null, isRepeated: true },
-  });
-  expect(await chargeKeyed(credits, keyedCall, 'part')).toMatchObject({
-    ...{ spent: 1, reason: { limit: 100 }, isRepeated: true },
-  });
-  expect(await chargeKeyed(credits, keyedCall, 'old')).toMatchObject({ spent: 5, isRepeated: false });
+  const send = (identity: string, needed: number) =>
+    chargeKeyed(credits, { ...keyed, kind: 'lookup', credits: needed }, identity);
+  expect(await send('whole', 1)).toMatchObject({ spent: 1, reason: null, isRepeated: true });
+  expect(await send('part', 5)).toMatchObject({ spent: 1, reason: { limit: 100 }, isRepeated: true });
+  expect(await send('old', 5)).toMatchObject({ spent: 5, isRepeated: false });
   await sql`SELECT refund_sending(${underWay}::uuid, 0)`;
   await refundOwed(sql);
   expect(await state(keyed)).toEqual([8, 0, 0, 8]);
@@ -198,13 +190,9 @@ test('counters and keyed requests are carried over, and charges, voids and refun
     [2, 49, 0, 2],
     [3, 0, 3, 3],
   ]);
-  expect(await requireAccount(sql, bought.accountId)).toMatchObject({
-    used: 2,
-    usedPurchased: 1,
-    credits: 49,
-  });
-  expect(
-    (await limitKey(sql, limited.keyId, { budget: { credits: 9, per: 'day' } }, 'test')).budget!.used,
-  ).toBe(3);
+  const afterwards = { used: 2, usedPurchased: 1, credits: 49 };
+  expect(await requireAccount(sql, bought.accountId)).toMatchObject(afterwards);
+  const change = { budget: { credits: 9, per: 'day' } } as const;
+  expect((await limitKey(sql, limited.keyId, change, 'test')).budget!.used).toBe(3);
   await credits.close(1000);
 });

@@ -6,13 +6,12 @@ import { type Credits, createCredits } from '../../../src/metering/credits/charg
 import { StillUnderWayError } from '../../../src/metering/credits/claim.ts';
 import { refundOwed } from '../../../src/metering/credits/refund.ts';
 import { purgeJournal, rollUpCalls } from '../../../src/metering/credits/rollup.ts';
-import { connectPostgres } from '../../../src/platform/postgres/connect.ts';
 import { lockRow, waitingForLock } from '../../support/locks.ts';
 import { createCaller } from '../../support/service.ts';
 import { eventually } from '../../support/until.ts';
 import { chargeKeyed, ledgerOf, startLedgers, startProxiedLedger } from './ledger.ts';
 
-const { sql, url, one, other } = await startLedgers('claim');
+const { sql, url, one, other, impatient } = await startLedgers('claim');
 
 interface Request {
   call: Call;
@@ -146,8 +145,7 @@ describe('a sending whose process has died', () => {
 });
 
 test('an error that Postgres answers costs that sending nothing, and refuses no other call', async () => {
-  const pool = connectPostgres(url, { max: 2, applicationName: 'test', lockTimeoutMs: 50 });
-  const ledger = createCredits(pool);
+  const ledger = createCredits(impatient);
   const { accountId, request } = await createRequest();
   const lock = await lockRow(sql, accountId);
   const claim = await ledger.claim(request.call, request.identity);
@@ -157,7 +155,6 @@ test('an error that Postgres answers costs that sending nothing, and refuses no 
   expect(await send(ledger, request)).toMatchObject({ spent: 5, isRepeated: false });
   await expectOneCharge(accountId);
   await ledger.close(5000);
-  await pool.end({ timeout: 1 });
 });
 
 test('a claim whose answer was lost ends at once', async () => {

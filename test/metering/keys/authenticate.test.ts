@@ -255,30 +255,22 @@ describe('what is remembered', () => {
   });
 });
 
+const SEVEN = { requestsPerMinute: 7 };
+const BUDGET = { budget: { credits: 5, per: 'day' as const } };
+type Change = (caller: Pick<Caller, 'accountId' | 'keyId'>) => Promise<unknown>;
+const limitTo =
+  (limits: Parameters<typeof limitKey>[2]): Change =>
+  ({ keyId }) =>
+    limitKey(sql, keyId, limits, 'test');
+
 /** Each change with what it makes of a Free account's key. */
-const CHANGES: [
-  string,
-  (caller: { accountId: string; keyId: string }) => Promise<unknown>,
-  Partial<Caller> | null,
-][] = [
+const CHANGES: [string, Change, Partial<Caller> | null][] = [
   ['revocation', ({ keyId }) => revokeKey(sql, keyId, 'test'), null],
   ['suspension', ({ accountId }) => setSuspended(sql, accountId, true, 'test'), null],
   ['a plan', ({ accountId }) => changePlan(sql, accountId, 'plus', {}, 'test'), { requestsPerMinute: 60 }],
-  [
-    'limits',
-    ({ accountId }) => changeLimits(sql, accountId, { requestsPerMinute: 7 }, 'test'),
-    { requestsPerMinute: 7 },
-  ],
-  [
-    'the rights of a key',
-    ({ keyId }) => limitKey(sql, keyId, { only: ['debts', 'search'] }, 'test'),
-    { only: ['search', 'debts'] },
-  ],
-  [
-    'a first budget',
-    ({ keyId }) => limitKey(sql, keyId, { budget: { credits: 5, per: 'day' } }, 'test'),
-    { budget: { credits: 5, per: 'day' } },
-  ],
+  ['limits', ({ accountId }) => changeLimits(sql, accountId, SEVEN, 'test'), SEVEN],
+  ['the rights of a key', limitTo({ only: ['debts', 'search'] }), { only: ['search', 'debts'] }],
+  ['a first budget', limitTo(BUDGET), BUDGET],
 ];
 
 describe('changes reach every instance', () => {

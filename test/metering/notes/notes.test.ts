@@ -2,7 +2,6 @@
 import { afterAll, expect, setSystemTime, test } from 'bun:test';
 import { randomUUID } from 'node:crypto';
 import { deleteAccount, removeExpired } from '../../../src/dashboard/account-data/wings.ts';
-import type { ProblemName } from '../../../src/http/problems.ts';
 import { setSuspended } from '../../../src/metering/accounts/changes.ts';
 import { readActivity } from '../../../src/metering/activity/activity-store.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
@@ -149,17 +148,11 @@ async function countsOf(accountId: string, from = sql): Promise<Record<string, n
 test('answers are told apart by account, key and kind, and added to those of earlier writes', async () => {
   const [one, other] = [await createCaller(sql), await createCaller(sql)];
   const errors = createNotes(sql);
-  const problems: ProblemName[] = [
-    'rate-limit-exceeded',
-    'monthly-quota-exceeded',
-    'validation',
-    'company-not-found',
-    'search-failed',
-    'company-lookup-failed',
-    'service-unavailable',
-  ];
+  const limits = ['rate-limit-exceeded', 'monthly-quota-exceeded'] as const;
+  const ofCaller = ['validation', 'company-not-found'] as const;
+  const ofService = ['search-failed', 'company-lookup-failed', 'service-unavailable'] as const;
   for (let round = 1; round <= 2; round += 1) {
-    for (const problem of problems) noteProblem(errors, one, problem);
+    for (const problem of [...limits, ...ofCaller, ...ofService]) noteProblem(errors, one, problem);
     noteProblem(errors, { ...one, keyId: '' }, 'validation');
     noteProblem(errors, other, 'internal-error');
     await errors.write();

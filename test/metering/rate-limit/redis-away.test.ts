@@ -39,6 +39,12 @@ const untilRedisIs = (change: string) =>
     return changes.at(-1) === change;
   });
 
+/** The tokens that so many requests at once get. */
+async function takenOf(count: number, one: RateLimiter, ...asked: Parameters<RateLimiter['take']>) {
+  const decisions = await Promise.all(Array.from({ length: count }, () => one.take(...asked)));
+  return decisions.filter(({ taken }) => taken).length;
+}
+
 /** What the service does while Redis is away, and that Redis decides again, is in test/failures. */
 test.each(['down', 'hang'] as const)(
   'Redis %s: each of two processes gives at most one bucket of each limit more than Redis did',
@@ -46,11 +52,8 @@ test.each(['down', 'hang'] as const)(
     using other = await connected(proxy.url(redisUrl));
     const processes = [limiter, createRedisRateLimiter(other)];
     const [account, key] = [newAccount(), { id: newAccount(), limit: 3 }];
-    const takenBy = async (one: RateLimiter, keys: (typeof key)[]) => {
-      const asked = Array.from({ length: 16 }, () => one.take(account, 10, keys));
-      return (await Promise.all(asked)).filter(({ taken }) => taken).length;
-    };
-    const both = (keys: (typeof key)[]) => Promise.all(processes.map((one) => takenBy(one, keys)));
+    const both = (keys: (typeof key)[]) =>
+      Promise.all(processes.map((one) => takenOf(16, one, account, 10, keys)));
     const [mine, theirs] = await both([key]);
     expect(mine! + theirs!).toBe(3);
     proxy[fault]();
@@ -66,18 +69,13 @@ describe('Redis answers late, or now and then', () => {
   /** The tokens of one bucket in the time since it was full. */
   const bucketSince = (startMs: number) => LIMIT + Math.floor((performance.now() - startMs) / 1000);
 
-  async function takenOf(account: string, asks: number): Promise<number> {
-    const decisions = await Promise.all(Array.from({ length: asks }, () => limiter.take(account, LIMIT)));
-    return decisions.filter(({ taken }) => taken).length;
-  }
-
   test('answers that come after their time give nothing: no more than the process has in its own bucket', async () => {
     const account = newAccount();
     proxy.delay(300);
     const startMs = performance.now();
     let taken = 0;
     while (performance.now() - startMs < 2500) {
-      taken += await takenOf(account, 10);
+      taken += await takenOf(10, limiter, account, LIMIT);
       await Bun.sleep(20);
     }
     expect(taken).toBeGreaterThanOrEqual(LIMIT);
@@ -96,24 +94,24 @@ describe('Redis answers late, or now and then', () => {
       for (let time = 0; time < TIMES; time += 1) {
         fault();
         await untilRedisIs('away');
-        taken += await takenOf(account, 2 * LIMIT);
+        taken += await takenOf(2 * LIMIT, limiter, account, LIMIT);
         proxy.up();
         await untilRedisIs('back');
-        taken += await takenOf(account, 1);
+        taken += await takenOf(1, limiter, account, LIMIT);
       }
       // The process's bucket is empty, and Redis's bucket has given one token each time.
       expect(taken).toBeLessThanOrEqual(bucketSince(startMs) + TIMES);
       // All together: never more than both.
-      taken += await takenOf(account, 3 * LIMIT);
+      taken += await takenOf(3 * LIMIT, limiter, account, LIMIT);
       expect(taken).toBeLessThanOrEqual(2 * bucketSince(startMs));
     },
   );
 
   test('what the process decides is counted', async () => {
-    await takenOf(newAccount(), 5);
+    await takenOf(5, limiter, newAccount(), LIMIT);
     expect(localDecisions).toBe(0);
     proxy.down();
-    await takenOf(newAccount(), 5);
+    await takenOf(5, limiter, newAccount(), LIMIT);
     expect(localDecisions).toBe(5);
   });
 });
