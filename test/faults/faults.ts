@@ -6,10 +6,10 @@
  *
  * `--mode kill` also ends instances. `--mode statements` lets statements fail amid their rows instead.
  */
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { companies, generateCompany } from '../../bench/lib/names.ts';
 import { startStack, writeDirectory } from '../../bench/lib/stack.ts';
@@ -107,7 +107,8 @@ async function underFaults({ sql, accounts, environment, files }: Ready): Promis
     mode === 'statements'
       ? await failStatements(sql)
       : startFaults(fleet.instances, { mode, perSecond: FAULTS_PER_SECOND, seed, sql, accounts });
-  await Promise.race([Bun.sleep(Number(options.minutes) * 60_000), once(interrupts.signal, 'abort')]);
+  // An interrupt ends the wait, and its timer.
+  await sleep(Number(options.minutes) * 60_000, null, { signal: interrupts.signal }).catch(() => {});
   await injector.stop();
   await changes.stop();
   const unready = await waitUntilReady(fleet);
