@@ -357,6 +357,40 @@ test('searches that fail are done as well, and leave no queue behind them', asyn
   expect(await ask(key)).toMatchObject({ kind: null });
 });
 
+test('a queue of searches refuses searches, also one that was quoted meanwhile, but none whose reads are done, and no lookup', async () => {
+  const { key } = await createCaller(sql, { limits: { requestsPerMinute: 10_000 }, included: 2000 });
+  const quoting = Promise.withResolvers<void>();
+  const gate = Promise.withResolvers<Answer>();
+  const clock = stopClock();
+  try {
+    const quoted = [false, true].map((isDue) => {
+      const quote = { kind: 'search', credits: 1, isDue, answer: () => ok({}) } as const;
+      return send(key, () => quoting.promise.then(() => quote), { charge: 'search' });
+    });
+    let searching = 0;
+    const search: Handle = () => {
+      searching += 1;
+      return gate.promise;
+    };
+    const crowd: Promise<unknown>[] = [];
+    // In turns that are no queue for admission.
+    while (crowd.length < 1400) {
+      crowd.push(...Array.from({ length: 200 }, () => ask(key, search)));
+      await until('the searches', () => searching === crowd.length);
+    }
+    quoting.resolve();
+    const kinds = (await Promise.all(quoted)).map(({ kind }) => kind);
+    expect(kinds).toEqual(['service-unavailable', null]);
+    expect((await ask(key)).kind).toBe('service-unavailable');
+    expect((await ask(key, fine, { charge: 'lookup' })).kind).toBeNull();
+    gate.resolve(ok({}));
+    await Promise.all(crowd);
+    expect((await ask(key)).kind).toBeNull();
+  } finally {
+    clock.restore();
+  }
+});
+
 test('an overloaded service refuses every request with a key and the dashboard, at no cost; without a key it is a 401', async () => {
   const { accountId, key } = await createCaller(sql, { limits: { requestsPerMinute: 2000 }, included: 2000 });
   const { promise: gate, resolve: openGate } = Promise.withResolvers<void>();
