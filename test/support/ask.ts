@@ -14,7 +14,7 @@ export function linesSince({ logLines }: Pick<Instance, 'logLines'>, from: numbe
 /** Texts that no log may repeat, as they would stand within a string of JSON: those that consumers have sent in this process. */
 const confidential = new Set<string>();
 
-/** `call`, which remembers the key, the query and the NIF, because no log may repeat them. */
+/** `call`, which remembers the key, the query, the NIF and the names, because no log may repeat them. */
 export async function ask(
   { url }: Pick<Instance, 'url'>,
   path: string,
@@ -22,7 +22,9 @@ export async function ask(
 ): Promise<CallAnswer> {
   if (options.key) keepSecret(options.key);
   const { pathname, searchParams } = new URL(url + path);
-  for (const text of [...searchParams.values(), pathname.split('/companies/')[1] ?? '']) {
+  const { names } = (options.json ?? {}) as { names?: unknown };
+  const listed = Array.isArray(names) ? names.map(String) : [];
+  for (const text of [...searchParams.values(), pathname.split('/companies/')[1] ?? '', ...listed]) {
     if (text.trim().length >= 5) keepSecret(text.trim());
   }
   return call(url, path, options);
