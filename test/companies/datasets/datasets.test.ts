@@ -13,8 +13,12 @@ import { digestOf } from '../../support/digest.ts';
 import { runHandler } from '../../support/handler.ts';
 import { NO_PROGRESS } from '../../support/progress.ts';
 import { createWorkbench, type Workbench } from '../../support/workbench.ts';
+import { importDebtsText } from '../debts/debts-support.ts';
 
 const SHA256 = /^[0-9a-f]{64}$/;
+/** As an export writes them. */
+const [FIRST, SECOND] = [nif(1), nif(2)].sort();
+const SORTED = `nif,start,end\n${FIRST},5000,25000\n${SECOND},25001,\n`;
 
 let bench: Workbench;
 beforeEach(async () => {
@@ -23,10 +27,8 @@ beforeEach(async () => {
 afterEach(() => bench.close());
 const directory = async () => (await readDatasets(bench.tools.sql)).directory;
 const answer = async () => {
-  const answer = await runHandler(
-    createDatasetsHandler({ readDatasets: createDatasetsReader(bench.tools.sql) }),
-    {},
-  );
+  const handler = createDatasetsHandler({ readDatasets: createDatasetsReader(bench.tools.sql) });
+  const answer = await runHandler(handler, {});
   if (!answer.ok) throw new Error(answer.problem.kind);
   return JSON.parse(answer.json);
 };
@@ -92,25 +94,18 @@ test('a generation of the version before counts from when it was created', async
 test('each kind of debts has its own date, number of companies and file', async () => {
   const rows = expect.stringMatching(SHA256);
   const importText = async (kind: DebtKind, date: string, text: string) => {
-    const path = await bench.write('debts.csv', text);
-    await importDebts(bench.tools, { path }, { kind, date }, NO_PROGRESS);
+    await importDebtsText(bench.database, text, { kind, date });
     return { date, companies: text.split('\n').length - 2, file: digestOf(text), rows };
   };
-  const tax = await importText(
-    'tax',
-    '2026-10-31',
-    `nif,start,end\n${nif(1)},5000,25000\n${nif(2)},25001,\n`,
-  );
+  const tax = await importText('tax', '2026-10-31', SORTED);
   expect((await answer()).data.debts).toEqual({ tax, social_security: null });
-  const other = await importText('social-security', '2026-11-01', `nif,start,end\n${nif(1)},5000,25000\n`);
+  const other = await importText('social-security', '2026-11-01', `nif,start,end\n${FIRST},5000,25000\n`);
   expect((await answer()).data.debts).toEqual({ tax, social_security: other });
   const { debts } = await readDatasets(bench.tools.sql);
   expect(debts.tax).toMatchObject({ imported: expect.any(Date), by: 'test' });
 });
 
-/** As an export writes them. */
-const [FIRST, SECOND] = [nif(1), nif(2)].sort();
-const SORTED = `nif,start,end\n${FIRST},5000,25000\n${SECOND},25001,\n`;
+/** In another order and form. */
 const SHUFFLED = `NIF;END;START\r\n${SECOND};null;25001\r\n${FIRST};25000;5000\r\n`;
 
 const stdin = (bytes: Uint8Array): RowSource => ({ stdin: new Blob([new Uint8Array(bytes)]).stream() });

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 import { type Client, errors } from '@elastic/elasticsearch';
 import { sendBulk } from '../../../src/companies/directory/indexing/bulk.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import { MINUTE, SECOND } from '../../../src/platform/units.ts';
 
 type State = 'busy' | 'gone' | 'well' | 'wrong';
@@ -26,14 +27,7 @@ async function sendTo(stateAt: (ms: number, tries: number) => State) {
   const client = { transport: { request } } as unknown as Client;
   const { signal } = new AbortController();
   const sending = sendBulk(client, 'i', Buffer.from(''), signal, { nowMs: () => nowMs, sleep });
-  return {
-    error: await sending.then(
-      () => null,
-      (reason: Error) => reason.message,
-    ),
-    ms: nowMs,
-    tries,
-  };
+  return { error: await sending.then(() => null, messageOf), ms: nowMs, tries };
 }
 
 test.each<[string, (ms: number, tries: number) => State, string | null, leastMs: number, mostMs: number]>([

@@ -3,6 +3,7 @@ import { importCompanies } from '../../../src/companies/directory/directory-impo
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { rebuildIndex } from '../../../src/companies/directory/rebuild.ts';
 import { tidyNow } from '../../../src/companies/directory/tidy.ts';
+import { messageOf } from '../../../src/platform/errors.ts';
 import type { Progress } from '../../../src/platform/terminal/progress.ts';
 import { countMessages, killCommandAt } from '../../support/command.ts';
 import { csv, nif } from '../../support/companies.ts';
@@ -79,16 +80,9 @@ for (const mode of MODES) {
         const diagnostic = bench.tools.elasticsearch?.diagnostic;
         diagnostic?.on('request', sign);
         const progress: Progress = { ...NO_PROGRESS, phase: sign, update: sign, note };
-        const importing = importCompanies(
-          { ...bench.tools, signal: controller.signal },
-          { path },
-          {},
-          progress,
-        );
-        const outcome = await importing.then(
-          () => 'succeeded',
-          (error: Error) => error.message,
-        );
+        const tools = { ...bench.tools, signal: controller.signal };
+        const importing = importCompanies(tools, { path }, {}, progress);
+        const outcome = await importing.then(() => 'succeeded', messageOf);
         diagnostic?.off('request', sign);
         return outcome;
       };

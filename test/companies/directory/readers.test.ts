@@ -1,5 +1,5 @@
 /** Sessions of Postgres that last long, or are lost, while a command changes the directory. failures/failover.test.ts has a Postgres that dies. */
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { expect, test } from 'bun:test';
 import { importCompanies } from '../../../src/companies/directory/directory-import.ts';
 import { readDirectory } from '../../../src/companies/directory/generations.ts';
 import { rebuildIndex, rollbackIndex } from '../../../src/companies/directory/rebuild.ts';
@@ -13,14 +13,8 @@ import { NO_PROGRESS } from '../../support/progress.ts';
 import { startProxy } from '../../support/proxy.ts';
 import { createWorkbench, tablesOf, type Workbench } from '../../support/workbench.ts';
 
-let bench: Workbench;
-beforeEach(async () => {
-  bench = await createWorkbench('postgres');
-});
-afterEach(() => bench.close());
-
 /** A transaction that has read a table, and is left open. */
-async function openReader(table: string, { database } = bench) {
+async function openReader({ database }: Workbench, table: string) {
   const sql = connectPostgres(database.url, { max: 1, applicationName: 'monthly report' });
   const reader = await sql.reserve();
   await reader.unsafe(`BEGIN; SELECT count(*) FROM ${table}`);
@@ -38,6 +32,7 @@ async function openReader(table: string, { database } = bench) {
 }
 
 test('an import, a rebuild and a rollback wait for no reader of the directory, and take nothing from it', async () => {
+  await using bench = await createWorkbench('postgres');
   await bench.importText(csv(0, 3));
   const path = await bench.write('next.csv', csv(0, 5));
   for (const [change, rows] of [
@@ -47,7 +42,7 @@ test('an import, a rebuild and a rollback wait for no reader of the directory, a
   ] as const) {
     const before = await bench.rows();
     const { table } = (await readDirectory(bench.tools.sql)).current;
-    const reader = await openReader(table);
+    const reader = await openReader(bench, table);
     await change();
     expect(await bench.rows()).toHaveLength(rows);
     expect(await bench.search('empresa')).toHaveLength(rows);
@@ -59,9 +54,9 @@ test('an import, a rebuild and a rollback wait for no reader of the directory, a
 test.each(MODES)(
   'a backup that begins while an import builds its table delays nothing of it, %s',
   async (mode) => {
-    const own = mode === 'postgres' ? bench : await createWorkbench(mode);
-    const { sql } = own.database;
-    await own.importText(csv(0, 3));
+    await using bench = await createWorkbench(mode);
+    const { sql } = bench.database;
+    await bench.importText(csv(0, 3));
     // An import waits before its first index, when its new table is filled and visible.
     const GATE = 4_711;
     await sql.unsafe(`
@@ -70,24 +65,24 @@ test.each(MODES)(
     CREATE EVENT TRIGGER gate ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION wait_at_gate()`);
     const gate = await sql.reserve();
     await gate`SELECT pg_advisory_lock(${GATE})`;
-    const importing = own.importText(csv(0, 5));
+    const importing = bench.importText(csv(0, 5));
     await waitingForLock(sql, 1);
     // As pg_dump begins.
-    const backup = await openReader((await tablesOf(own)).at(-1)!, own);
+    const backup = await openReader(bench, (await tablesOf(bench)).at(-1)!);
     await gate`SELECT pg_advisory_unlock(${GATE})`;
     gate.release();
     expect(await importing).toMatchObject({ imported: 2 });
     expect(await backup.count()).toBe(5);
     await backup.leave();
-    if (own !== bench) await own.close();
   },
 );
 
 test('a backup that reads an old table does not keep an import; the table goes when the backup has ended', async () => {
+  await using bench = await createWorkbench('postgres');
   await bench.importText(csv(0, 3));
   const old = (await tablesOf(bench)).at(-1);
   await bench.importText(csv(0, 4));
-  const backup = await openReader(old!);
+  const backup = await openReader(bench, old!);
   const notes: string[] = [];
   const progress = { ...NO_PROGRESS, note: (line: string) => void notes.push(line) };
   const path = await bench.write('next.csv', csv(0, 5));
@@ -113,6 +108,7 @@ test('a backup that reads an old table does not keep an import; the table goes w
 });
 
 test('a connection that is lost while the server answers ends the import, which changes nothing', async () => {
+  await using bench = await createWorkbench('postgres');
   const { url, sql } = bench.database;
   const proxy = await startProxy(url);
   const proxied = connectPostgres(proxy.url(url), { applicationName: 'through a proxy' });
