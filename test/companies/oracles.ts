@@ -13,27 +13,12 @@ const FORMS = new Set(
 
 /** NFKD, marks removed, lower case; a lone surrogate is U+FFFD. */
 export function oracleSortKey(name: string): string {
-  let kept = '';
-  for (const character of name.toWellFormed().normalize('NFKD')) {
-    if (!/^\p{M}$/u.test(character)) kept += character;
-  }
-  return kept.toLowerCase();
+  return name.toWellFormed().normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 }
 
 /** The sort key's letters and digits in words, without the trailing legal forms. */
 export function oracleNormalize(name: string): string {
-  const words: string[] = [];
-  let word = '';
-  for (const character of oracleSortKey(name)) {
-    if (/^[\p{L}\p{N}]$/u.test(character)) {
-      word += character;
-    } else if (word !== '') {
-      words.push(word);
-      word = '';
-    }
-  }
-  if (word !== '') words.push(word);
-
+  const words = oracleSortKey(name).match(/[\p{L}\p{N}]+/gu) ?? [];
   for (;;) {
     // At most four words make a form, and at least one word stays.
     const longest = [4, 3, 2, 1].find(

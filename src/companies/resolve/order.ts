@@ -275,7 +275,7 @@ function compareResults(one: DirectoryEntry, other: DirectoryEntry): number {
 }
 
 /** Compares as UTF-8 does. `<` would put both halves of a character above U+FFFF before U+E000. */
-export function compareCodePoints(one: string, other: string): number {
+function compareCodePoints(one: string, other: string): number {
   let at = 0;
   while (at < one.length && one.charCodeAt(at) === other.charCodeAt(at)) at += 1;
   return placeOf(one, at) - placeOf(other, at);

@@ -64,38 +64,26 @@ describe('a file that cannot be used is refused in one line', () => {
   });
 
   test('a header that lacks columns: what is there, what is expected, and the likely reason', async () => {
-    const found = (names: string) =>
-      `a.csv: the header has no column nif, legal_name; found ${names}; expected nif, legal_name, separated by commas, semicolons or tabs`;
+    const found = (names: string, lacking = 'nif, legal_name') =>
+      `a.csv: the header has no column ${lacking}; found ${names}; expected nif, legal_name, separated by commas, semicolons or tabs`;
+    const say = ': say which it is, for instance --columns ';
     for (const [content, message] of [
       ['nif|legal_name\n1|a\n', found('"nif|legal_name"')],
       [
         'nif,legal_name\r1,a\r2,b\r',
-        found('"nif", "legal_name\\r1", "a\\r2", "b"').replace(
-          'column nif, legal_name',
-          'column legal_name',
-        ) + ' (lines end in CR alone: convert them to LF)',
+        `${found('"nif", "legal_name\\r1", "a\\r2", "b"', 'legal_name')} (lines end in CR alone: convert them to LF)`,
       ],
       [
         '500002576,Foo\n',
         `${found('"500002576", "Foo"')} (its first line is a row: put the names of the columns before it)`,
       ],
-      ...[
-        ['NIPC;Designação', "'nif=NIPC,legal_name=Designação'"],
-        [
-          'Data;NIF das Entidades;Designação da Entidade',
-          "'nif=NIF das Entidades,legal_name=Designação da Entidade'",
-        ],
-        ['a\tb', 'nif=NAME,legal_name=NAME'],
-      ].map(([header, columns]) => [
-        `${header}\n`,
-        `${found(
-          header!
-            .split(/[;\t]/)
-            .map((name) => `"${name}"`)
-            .join(', '),
-        )}: say which it is, for instance --columns ${columns}`,
-      ]),
-    ] as [string, string][])
+      ['NIPC;Designação\n', `${found('"NIPC", "Designação"')}${say}'nif=NIPC,legal_name=Designação'`],
+      [
+        'Data;NIF das Entidades;Designação da Entidade\n',
+        `${found('"Data", "NIF das Entidades", "Designação da Entidade"')}${say}'nif=NIF das Entidades,legal_name=Designação da Entidade'`,
+      ],
+      ['a\tb\n', `${found('"a", "b"')}${say}nif=NAME,legal_name=NAME`],
+    ] as const)
       expect(await refusalOf('a.csv', content)).toBe(message);
     const wide = Array.from({ length: 3_000 }, (_, i) => `column ${i}`).join(',');
     expect((await refusalOf('a.csv', `${wide}\n`)).length).toBeLessThan(600);

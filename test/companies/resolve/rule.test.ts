@@ -5,7 +5,7 @@ import { halfOf, NEAR_KINDS, nearNames } from '../../../bench/lib/name-sets.ts';
 import { bodyOf } from '../../../src/companies/resolve/bodies.ts';
 import { editsOf, isWithinEdits } from '../../../src/companies/resolve/edits.ts';
 import { compare } from '../../../src/companies/resolve/evidence.ts';
-import { compareCodePoints, rank } from '../../../src/companies/resolve/order.ts';
+import { rank } from '../../../src/companies/resolve/order.ts';
 import { isHeavy, readWords, type WeighedName, weightOf } from '../../../src/companies/resolve/words.ts';
 import { directoryEntry } from '../../../src/companies/search/document.ts';
 import { resolveAmong } from '../../../src/companies/test-world/memory-reader.ts';
@@ -237,20 +237,6 @@ describe('the order', () => {
     const all = new Set([...known.split(' '), ...rows.flatMap(({ normalized }) => normalized.split(' '))]);
     const asked = { ...weighed(read, weights), ...rest, isKnown: (one: string) => all.has(one) };
     expect(rank(asked, rows).clear).toBe(isClear);
-  });
-
-  test('texts are compared as their UTF-8 bytes', async () => {
-    const text = fc.string({
-      unit: fc.constantFrom('a', '\ue000', '\u{20000}', '\u{1f600}', '\uffe0'),
-      maxLength: 4,
-    });
-    await fc.assert(
-      fc.property(text, text, (one, other) => {
-        expect(Math.sign(compareCodePoints(one, other))).toBe(
-          Buffer.compare(Buffer.from(one), Buffer.from(other)),
-        );
-      }),
-    );
   });
 });
 

@@ -24,6 +24,10 @@ import { expectNothingOfTheirs, found, NIF, SECRET_KEY, SOURCES, sourceAt } from
 
 type Members = Record<string, unknown>;
 type Answer = Parameters<typeof provider.answer>[1];
+/** A record of a source with these members, and the details that it has other than the whole record. */
+type Reading = [SourceName, Members, Partial<CompanyDetails>];
+/** An answer of a source, and what it means. */
+type Meaning = [SourceName, Answer, outcome: string];
 
 const OTHER = '500000000';
 const provider = await startProvider();
@@ -116,13 +120,15 @@ describe('a company', () => {
   const BLANK = [null, undefined, { a: 1 }, true, [], [null, {}], ' \t\n '];
   const MEMBERS = ['title', 'address', 'pc4', 'pc3', 'city', 'activity', 'status', 'cae', 'structure'];
 
-  test.each<[SourceName, Members, Partial<CompanyDetails>]>([
-    ...SOURCES.map((name): [SourceName, Members, Partial<CompanyDetails>] => [name, {}, {}]),
-    ...BLANK.map((value): [SourceName, Members, CompanyDetails] => [
-      'nif.pt',
-      Object.fromEntries(MEMBERS.map((member) => [member, value])),
-      NO_DETAILS,
-    ]),
+  test.each<Reading>([
+    ...SOURCES.map((name): Reading => [name, {}, {}]),
+    ...BLANK.map(
+      (value): Reading => [
+        'nif.pt',
+        Object.fromEntries(MEMBERS.map((member) => [member, value])),
+        NO_DETAILS,
+      ],
+    ),
     ['nif.pt', { cae: ['56303', '56101'] }, { cae: '56303' }],
     ['nif.pt', { cae: [null, 56101] }, { cae: '56101' }],
     ['nif.pt', { cae: 62010, nif: NIF }, {}],
@@ -152,20 +158,12 @@ describe('a company', () => {
         [{ street: 'RUA A' }, '', '', ''],
         ['R&amp;D <b>PARK</b>\n1249-109 LISBOA', 'R&D PARK', '1249-109', 'LISBOA'],
       ] as const
-    ).map(([given, address, zipcode, city]): [SourceName, Members, Partial<CompanyDetails>] => [
-      'vies',
-      { address: given },
-      { address, zipcode, city },
-    ]),
-    ...['---', '', null, undefined, [], {}].map((name): [SourceName, Members, Partial<CompanyDetails>] => [
-      'vies',
-      { name },
-      { title: '' },
-    ]),
-    // It may be answered without the number, or with the country before it.
-    ...[undefined, '', NIF, Number(NIF), `PT${NIF}`].map(
-      (vatNumber): [SourceName, Members, Partial<CompanyDetails>] => ['vies', { vatNumber }, {}],
+    ).map(
+      ([given, address, zipcode, city]): Reading => ['vies', { address: given }, { address, zipcode, city }],
     ),
+    ...['---', '', null, undefined, [], {}].map((name): Reading => ['vies', { name }, { title: '' }]),
+    // It may be answered without the number, or with the country before it.
+    ...[undefined, '', NIF, Number(NIF), `PT${NIF}`].map((vatNumber): Reading => ['vies', { vatNumber }, {}]),
     [
       'einforma',
       { cnae: '62010', localidad: 'Lisboa', capitalSocial: '5.000,50' },
@@ -175,11 +173,7 @@ describe('a company', () => {
       },
     ],
     ...[Number(NIF), `PT${NIF}`, 'PT 509 442 013', undefined, null].map(
-      (identificativo): [SourceName, Members, Partial<CompanyDetails>] => [
-        'einforma',
-        { identificativo },
-        {},
-      ],
+      (identificativo): Reading => ['einforma', { identificativo }, {}],
     ),
   ])('of %s with %j has the details of the whole record, with %j', async (name, members, details) => {
     expect(await outcomeOf(name, found(name, NIF, members))).toEqual({ ...WHOLE[name], ...details });
@@ -204,11 +198,11 @@ const USER_ERRORS = [
 ];
 const DEEP = '['.repeat(65) + ']'.repeat(65);
 
-test.each<[SourceName, answer: Answer, outcome: string]>([
+test.each<Meaning>([
   ['nif.pt', nifPtNotFound(), 'not-found'],
   ['nif.pt', nifPtBadKey(), 'bad-key'],
   ...['Database is away: No records found', 'Limit reached', '', 'SECRET'].map(
-    (message): [SourceName, Answer, string] => ['nif.pt', nifPtError(message), 'provider-error'],
+    (message): Meaning => ['nif.pt', nifPtError(message), 'provider-error'],
   ),
   ['nif.pt', nifPtFound(OTHER), 'wrong-company'],
   ['nif.pt', nifPtFound(NIF, { nif: Number(OTHER) }), 'wrong-company'],
@@ -225,35 +219,27 @@ test.each<[SourceName, answer: Answer, outcome: string]>([
   ['nif.pt', { status: 200, body: `{"result":"success","records":{"${NIF}":${DEEP}}}` }, 'unreadable'],
   // It says nothing about existence, so it is no "not found".
   ['vies', viesInvalid(NIF), 'unknown'],
-  ...USER_ERRORS.map((userError): [SourceName, Answer, string] => [
-    'vies',
-    viesFound(NIF, { isValid: false, userError }),
-    'provider-error',
-  ]),
+  ...USER_ERRORS.map(
+    (userError): Meaning => ['vies', viesFound(NIF, { isValid: false, userError }), 'provider-error'],
+  ),
   ['vies', viesFound(NIF, { userError: 'MS_UNAVAILABLE' }), 'provider-error'],
   ['vies', viesError('MS_MAX_CONCURRENT_REQ'), 'provider-error'],
   ['vies', { ...viesFound(NIF), errorWrappers: [{ error: 'VAT_BLOCKED' }] }, 'provider-error'],
   ['vies', viesFound(OTHER), 'wrong-company'],
   ['vies', viesInvalid(OTHER), 'wrong-company'],
   ...[{}, { isValid: 'true' }, { isValid: null, userError: 'VALID' }, { valid: true }].map(
-    (body): [SourceName, Answer, string] => ['vies', body, 'unexpected'],
+    (body): Meaning => ['vies', body, 'unexpected'],
   ),
   // Under an accepted token a 404 with JSON is definite.
   ['einforma', jsonAnswer({ error: 'not_found' }, 404), 'not-found'],
-  ...['<html>404', '', '[]'].map((body): [SourceName, Answer, string] => [
-    'einforma',
-    { status: 404, body },
-    'unreadable',
-  ]),
+  ...['<html>404', '', '[]'].map((body): Meaning => ['einforma', { status: 404, body }, 'unreadable']),
   // Errors come with 200, too.
   ...[{}, { error: 'quota' }, { denominacion: ' ' }, { denominacion: null }].map(
-    (body): [SourceName, Answer, string] => ['einforma', body, 'unexpected'],
+    (body): Meaning => ['einforma', body, 'unexpected'],
   ),
-  ...['identificativo', 'nif', 'nipc', 'cif'].map((member): [SourceName, Answer, string] => [
-    'einforma',
-    found('einforma', NIF, { [member]: OTHER }),
-    'wrong-company',
-  ]),
+  ...['identificativo', 'nif', 'nipc', 'cif'].map(
+    (member): Meaning => ['einforma', found('einforma', NIF, { [member]: OTHER }), 'wrong-company'],
+  ),
 ])('%s: %j is %s', async (name, answer, outcome) => {
   expect(await outcomeOf(name, answer)).toBe(outcome);
 });
