@@ -403,7 +403,7 @@ a day, or with the last connection → dashboard/account-data: agents that regis
 hours: 2 days → dashboard/account-data: counts by hour
 7 days after the last visit; 30 days → dashboard/auth: a session ends after 30 days
 180 days; a day → dashboard/auth: a browser keeps each cookie
-an unconfirmed new email → dashboard/account: a new password ends a change that was asked for
+an unconfirmed new email → dashboard/account: a new password ends a change that was asked for → dashboard/sign-in: a link of a reset and one of a new email
 sign-ins: 90 days or account delete → dashboard/auth: the ledger has the first sign-in of a day
 errors: 13 months → metering/notes: counts are kept for 13 months
 a table a day → metering/activity: whole days go once they are over

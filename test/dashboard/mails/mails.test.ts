@@ -32,13 +32,10 @@ const plan = { ...of, until, calls: 500, rate: 20, keys: 2 };
 const spentKey = { ...of, keyId: 'key_1', name: 'prod', start: 'svc_1', credits: 50 };
 const key = { ...of, keyId: 'key_1', name: 'prod', start: 'svc_1', endsAt: until };
 
-const said = {
-  reason: 'Invoice 17',
-  by: 'ana@example.com',
-  client: 'claude.ai',
-  contact: 'help@example.com',
+const values = {
+  ...{ ...invitation, isElsewhere: false, reason: 'Invoice 17' },
+  ...{ by: 'ana@example.com', client: 'claude.ai', contact: 'help@example.com' },
 };
-const values = { ...invitation, isElsewhere: false, ...said };
 const LIST: Record<string, Mail> = {
   ...Object.fromEntries(Object.entries(MAILS).map(([name, make]) => [name, make(values)])),
   'invitation-elsewhere': MAILS.invitation({ ...invitation, isElsewhere: true }),

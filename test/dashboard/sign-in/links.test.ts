@@ -1,5 +1,6 @@
 /** Links that are mailed: of a sign-up, a forgotten password, a new email and an invitation. */
 import { afterAll, describe, expect, test } from 'bun:test';
+import { askEmailChange } from '../../../src/dashboard/account/email-change.ts';
 import { invite } from '../../../src/dashboard/account/invitations.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { until } from '../../support/until.ts';
@@ -193,6 +194,20 @@ test('no page claims a mail that a silent limit may have kept back, and none tel
       await service.sql`UPDATE dashboard_attempts SET attempts = 5 WHERE starts_with(key, 'mail-')`;
     }
   }
+});
+
+test('a link of a reset and one of a new email live for an hour, and an invitation for seven days', async () => {
+  const { email, userId, accountId } = await createMember(service);
+  await visit().submit('/dashboard/forgot', { email });
+  await mail.mailTo(email);
+  await askEmailChange(service.sql, userId, newPerson().email);
+  await invite(service.sql, { accountId, email: newPerson().email }, 'test');
+  const ends = await service.sql<{ hours: number }[]>`
+    SELECT round(extract(epoch FROM ends - now()) / 3600)::integer AS hours FROM (
+      SELECT 1 AS n, "expiresAt" AS ends FROM dashboard_verifications WHERE "value" = ${userId}
+      UNION ALL SELECT 2, expires_at FROM dashboard_email_changes WHERE user_id = ${userId}
+      UNION ALL SELECT 3, expires_at FROM dashboard_invitations WHERE account_id = ${accountId}) AS links ORDER BY n`;
+  expect(ends.map(({ hours }) => hours)).toEqual([1, 1, 7 * 24]);
 });
 
 describe('a link that does not work', () => {
