@@ -12,6 +12,7 @@ import {
   codeOf,
   createMember,
   createVisitor,
+  enrolled,
   fieldsOf,
   formTokenOf,
   linkTo,
@@ -51,20 +52,23 @@ test('a session ends after 30 days, however often it is used', async () => {
 });
 
 test('a browser keeps each cookie for its time (docs/data-protection.md)', async () => {
-  const [visitor, person] = [visit(), await createMember(service)];
+  const [visitor, other, person] = [visit(), visit(), await createMember(service)];
   const agent = agentOf('https://agent.example/client.json');
   const answers = [
     await visitor.get('/dashboard/sign-in?lang=en'),
     await visitor.get(authorizePath(agent)),
     await visitor.submit('/dashboard/sign-up', { ...newPerson() }),
-    await visitor.submit('/dashboard/sign-in', { ...person }),
-    await visitor.get('/dashboard'),
+    await visitor.submit('/dashboard/sign-in', { ...(await enrolled(service)).person }),
+    await other.submit('/dashboard/sign-in', { ...person }),
+    await other.get('/dashboard'),
   ];
   const cookies = answers.flatMap(({ headers }) => headers.getSetCookie());
   const days = (cookie: string) => Number(/ Max-Age=(\d+)/.exec(cookie)?.[1]) / 86_400;
   expect(Object.fromEntries(cookies.map((cookie) => [cookie.split('=')[0], days(cookie)]))).toEqual({
     'dashboard.form': Number.NaN, // it ends with the browser
+    'dashboard.session_data': 0, // removed
     'dashboard.connect': 600 / 86_400,
+    'dashboard.two_factor': 600 / 86_400,
     'dashboard.sign_up': 1,
     'dashboard.session_token': 7,
     'dashboard.browser': 180,
