@@ -1,7 +1,7 @@
 /**
  * A statement with a list as a parameter is sent for one item while few requests come, and for hundreds otherwise. Without the
  * settings of `pointQueries` Postgres plans it for each list: it took four times as long as the statement. And it takes the journal, which
- * keeps ten minutes, for a table to read whole, each time that its calls are counted or old ones removed.
+ * keeps ten minutes, for a table to read whole, each time that its calls are counted.
  */
 import { afterAll, expect, test } from 'bun:test';
 import { connectPostgres } from '../../src/platform/postgres/connect.ts';
