@@ -25,7 +25,7 @@ test.each([
 ] as const)(
   'POST %s is answered again, and charged once; each sending takes a token',
   async (path, body, credits) => {
-    // What is left does not count for a repetition.
+    // A repetition needs no credits.
     const { accountId, key } = await api.caller({ included: credits });
     const answers = await Promise.all([1, 2, 3].map(() => post(key, path, body, 'import-7_A')));
     answers.push(await post(key, path, body, 'import-7_A'));

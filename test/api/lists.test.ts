@@ -22,13 +22,13 @@ await storeRecord(api.sql, FRESH, 'Primeira "A", Lda');
 await storeRecord(api.sql, SECOND_FRESH, 'Segunda');
 await storeRecord(api.sql, STALE, 'Antiga');
 await setAge(api.sql, STALE, 7 * 86_400);
-keepSecret('Primeira', 'Segunda', 'Antiga');
+keepSecret('Primeira', 'Segunda', 'Antiga', 'primeiira', 'unsaid text');
 afterAll(() => api.stop());
 
 /** `bad` is an item that is not valid. */
 const LISTS = [
-  { path: '/lookups', member: 'nifs', item: FRESH, bad: 'abc', most: 100 },
-  { path: '/debts', member: 'nifs', item: FRESH, bad: 'abc', most: 1000 },
+  { path: '/lookups', member: 'nifs', item: FRESH, bad: 'unsaid text', most: 100 },
+  { path: '/debts', member: 'nifs', item: FRESH, bad: 'unsaid text', most: 1000 },
   { path: '/resolutions', member: 'names', item: 'primeiira', bad: '', most: 100 },
 ];
 

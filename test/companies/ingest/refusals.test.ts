@@ -272,7 +272,7 @@ describe('standard input is refused', () => {
   });
 });
 
-describe('an open file', () => {
+describe('a file', () => {
   /** Of these tests. The process has other ones, of servers that come and go. */
   const openFiles = () =>
     readdirSync('/proc/self/fd').filter((fd) => {

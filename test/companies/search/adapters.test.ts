@@ -51,7 +51,7 @@ const hostile = [
   '\\u007a',
   '?xisto~2^5',
 ];
-/** That differ by punctuation, are a form, are longer than the n-grams or a name, or have a pattern's characters. */
+/** Queries that differ by punctuation, are a form, are longer than the n-grams or a name, or have a pattern's characters. */
 const special = [
   ...['a b costa', 'A.B.COSTA', '(a) b-costa, lda', 'Lda', 'S. A.', LONG, `${LONG} do N`, `${LONG} x`],
   ...['a', '\ufdfa', '\u{20000}'].map((one) => one.repeat(500)),
