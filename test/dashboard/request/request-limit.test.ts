@@ -9,7 +9,7 @@ import { createRequestLimit } from '../../../src/dashboard/request/request-limit
 import * as requestHandler from '../../../src/dashboard/request-handler.ts';
 import { ROUTES } from '../../../src/dashboard/routes.ts';
 import { createProcessRateLimiter } from '../../../src/metering/rate-limit/process.ts';
-import { call, sendText } from '../../support/client.ts';
+import { call, requestText, sendText } from '../../support/client.ts';
 import { storeRecord } from '../../support/records.ts';
 import { createCaller, type TestService } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
@@ -281,6 +281,22 @@ test.each([
   await until('the log line', async () => requests(service).length > before);
   expect(requests(service)[before]!.status).toBe(status);
   expect(errors()).toEqual([]);
+});
+
+test('a body that no page reads is no request, and its connection answers the next one', async () => {
+  const body = requestText('GET /dashboard/sign-in').padEnd(190_000, 'x');
+  const headers = { Connection: 'keep-alive', 'Content-Length': body.length };
+  for (const [path, status] of [
+    ['/nothing', 404],
+    ['/credits', 405],
+    ['/keys/x/revoke', 403],
+  ] as const) {
+    const head = requestText(`POST /dashboard${path}`, headers);
+    const { socket, closed } = await sendText(service.baseUrl, head + body.slice(0, 1000));
+    socket.write(body.slice(1000) + requestText('GET /dashboard/assets/x'));
+    const statuses = [...(await closed).matchAll(/HTTP\/1.1 (\d+)/g)].map(([, text]) => Number(text));
+    expect([path, ...statuses]).toEqual([path, status, 404]);
+  }
 });
 
 test('a form that trickles in is answered 408 after ten seconds, however many bytes come', async () => {
