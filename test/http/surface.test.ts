@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ok, problem } from '../../src/http/answer.ts';
-import { BASE_PATH, methodOf, templateOf } from '../../src/http/api-route.ts';
+import { BASE_PATH, methodOf, templateOf, UNPAID } from '../../src/http/api-route.ts';
 import { createObserver } from '../../src/http/observe.ts';
 import { PROBLEMS } from '../../src/http/problems.ts';
 import { traceIdOf } from '../../src/http/traceparent.ts';
@@ -122,7 +122,14 @@ describe('the reference', () => {
     expect(document.components.securitySchemes.apiKey).toMatchObject({ type: 'http', scheme: 'bearer' });
   });
 
-  test('has further problems at these endpoints alone; every answer of a test is checked for its kind', () => {
+  // The other direction, that each problem of an answer is documented, is checked at every answer of a test.
+  test('documents problems of credits and rights only where a call needs them, and further ones at these endpoints alone', () => {
+    for (const { path, charge, right } of API_ROUTES) {
+      const documented = JSON.stringify(document.paths[templateOf(path)]);
+      const kinds = [...UNPAID, 'not-permitted'].filter((kind) => documented.includes(`"${kind}":`));
+      const needed = [...(charge === null ? [] : UNPAID), ...(right === null ? [] : ['not-permitted'])];
+      expect([path, ...kinds]).toEqual([path, ...needed]);
+    }
     const further = API_ROUTES.map(({ path, problems }): [string, string[]] => [
       path,
       problems.filter((kind) => kind !== 'validation'),
