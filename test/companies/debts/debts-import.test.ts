@@ -174,10 +174,13 @@ test('a dry run tells what an import would do, and writes the rejects', async ()
 test('two imports at once take turns: the later one is compared with what the first has stored', async () => {
   await importText(`nif,start,end\n${nif(1)},1,\n`, { date: '2026-09-30' });
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const { promise: locked, resolve: lock } = Promise.withResolvers<void>();
   const first = database.sql.begin(async (sql) => {
     await sql`UPDATE debt_datasets SET dataset_date = '2026-11-15'`;
+    lock();
     await released;
   });
+  await locked;
   const later = importText(`nif,start,end\n${nif(1)},2,\n`);
   later.catch(() => {});
   await waitingForLock(database.sql, 1);
