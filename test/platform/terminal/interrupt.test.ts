@@ -131,8 +131,8 @@ function openPipe() {
 
 /** Whether a process handles Ctrl-C itself, as a command does from its start. */
 function handlesInterrupts(pid: number): boolean {
-  // Until its `exec` it is a copy of this process, with its handlers.
-  if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(MAIN)) return false;
+  // Before that it is a copy of this process, and then the shell, which handles them for a moment.
+  if (!readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith(`${process.execPath}\0${MAIN}`)) return false;
   const [, mask] = /^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return (BigInt(`0x${mask}`) & (1n << BigInt(os.signals.SIGINT - 1))) !== 0n;
 }
