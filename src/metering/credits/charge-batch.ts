@@ -22,9 +22,8 @@ const SHORT = 'U0001';
 /** SQL: what a counter's window includes, as `included_of`, and what it can still pay, without a call of a function. */
 const includedOf = (row: string) => `
   coalesce(${row}.included_credits, CASE ${row}.period_plan WHEN 'plus' THEN plan.plus WHEN 'free' THEN plan.free ELSE 9007199254740991 END)`;
-const includedLeft = (row: string) => `greatest(${includedOf(row)} - ${row}.used, 0)`;
 export const leftOf = (row: string) =>
-  `${includedLeft(row)} + CASE WHEN ${row}.spend_purchased THEN ${row}.credits ELSE 0 END`;
+  `greatest(${includedOf(row)} - ${row}.used, 0) + CASE WHEN ${row}.spend_purchased THEN ${row}.credits ELSE 0 END`;
 /** SQL: purchased credits among those wanted. */
 const TAKEN = `greatest(least(wanted.credits, c.used + wanted.credits - ${includedOf('c')}), 0)`;
 
