@@ -17,7 +17,7 @@ const log = createLogTo({ write: (line) => void lines.push(JSON.parse(line)) });
 const healthOf = (check: Probe['check']) =>
   createHealth([{ name: 'postgres', required: true, check }], () => false, log);
 
-test('those who ask for readiness at once share one question and its answer; whoever comes after it is a new one', async () => {
+test('requests for readiness at the same time share one question to each dependency; a request after its answer asks again', async () => {
   const questions: PromiseWithResolvers<void>[] = [];
   const health = healthOf(() => {
     questions.push(Promise.withResolvers());

@@ -1,6 +1,6 @@
 /**
- * What each fault of a source is, and when a source is left alone: after faults about ten companies in a row, and after an answer of nif.pt
- * that a limit is reached.
+ * The faults of a source, and when the service stops asking it: after faults about ten companies in a row, or once nif.pt says that a
+ * limit is reached.
  */
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import { createServer } from 'node:net';

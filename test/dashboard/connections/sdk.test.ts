@@ -48,7 +48,7 @@ function createHost() {
   };
 }
 
-/** What both SDKs have of a client and its transport. */
+/** The methods that the clients and transports of both SDKs share. */
 interface Sdk {
   client: {
     connect(transport: unknown): Promise<unknown>;

@@ -25,7 +25,7 @@ async function terminate(pid: number): Promise<void> {
   await database.sql`SELECT pg_terminate_backend(${pid}, 5000)`;
 }
 
-/** What became of a query: `answered`, or the code of its error. */
+/** The outcome of a query: `answered`, or the code of its error. */
 const outcomeOf = (query: PromiseLike<unknown>): Promise<string> =>
   Promise.try(() => query).then(
     () => 'answered',
