@@ -250,8 +250,9 @@ test('the journal forgets a counted batch after ten minutes, and one that is to 
   const [old, recent, uncounted, doubtful] = await Promise.all(
     Array.from({ length: 4 }, async () => {
       const { accountId } = await createCaller(sql, { included: 10 });
-      await chargeOne(one, accountId);
-      return { accountId, attempt: (await attemptsOf(sql, accountId))[0]! };
+      const attempt = randomUUID();
+      await chargeCalls(sql, [callOf(accountId)], attempt);
+      return { accountId, attempt };
     }),
   );
   await sql`UPDATE call_journal SET counted = true WHERE attempt <> ${uncounted!.attempt}`;
