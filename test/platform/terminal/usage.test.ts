@@ -171,7 +171,10 @@ test.each([
   expect(child.exitCode).toBe(code);
 });
 
-const locks = () => database.sql`SELECT FROM pg_locks WHERE locktype = 'advisory'`;
+/** Of this database: the view has those of all tests on the server. */
+const locks = () => database.sql`
+  SELECT FROM pg_locks WHERE locktype = 'advisory'
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
 /** Starts a command behind other words, such as `nice`. It waits for its input for ever. */
 async function startBehind(...words: string[]) {
