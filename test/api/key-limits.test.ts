@@ -282,8 +282,9 @@ test('a repetition by another key of the account is told nothing of the budget t
 const rateOf = ({ headers }: { headers: Headers }) =>
   ['limit', 'remaining', 'policy'].map((name) => headers.get(`ratelimit-${name}`));
 
+/** Its rate is low, so that what flows back into the bucket stays below one token. */
 async function accountWithShare(share: number, isTest = false) {
-  const account = await api.caller({ limits: { requestsPerMinute: 10 } });
+  const account = await api.caller({ limits: { requestsPerMinute: 6 } });
   const { secret: key } = await makeKey({ requests_per_minute: share }, account, isTest);
   return { account, production: account.key, key };
 }
@@ -306,24 +307,24 @@ test.each([false, true])(
       expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, 31);
     }
     // The refused requests took nothing of the account.
-    expect(rateOf(await ask(api, '/usage', { key: production }))).toEqual(['10', '7', '10;w=60']);
+    expect(rateOf(await ask(api, '/usage', { key: production }))).toEqual(['6', '3', '6;w=60']);
   },
 );
 
 test('an empty bucket of the account refuses a key with a share, too, and says so', async () => {
   const { production, key } = await accountWithShare(5);
-  for (let call = 0; call < 10; call += 1) await ask(api, '/key', { key: production });
+  for (let call = 0; call < 6; call += 1) await ask(api, '/key', { key: production });
   const refused = await ask(api, '/key', { key });
   expect([refused.status, refused.body.scope]).toEqual([429, 'account']);
-  expect(refused.body.detail).toStartWith('The account has 10 requests per minute.');
+  expect(refused.body.detail).toStartWith('The account has 6 requests per minute.');
   const own = await ask(api, '/key', { key: production });
-  expect([own.status, own.body.scope, ...rateOf(own)]).toEqual([429, 'account', '10', '0', '10;w=60']);
+  expect([own.status, own.body.scope, ...rateOf(own)]).toEqual([429, 'account', '6', '0', '6;w=60']);
 });
 
 test('/usage stays the account’s, and a share above the account’s rate changes no header', async () => {
   const { account, key } = await accountWithShare(3);
   const { body, headers } = await ask(api, '/usage', { key });
-  expect([body.data.rateLimit, headers.get('ratelimit-limit')]).toEqual([{ limit: 10, remaining: 9 }, '3']);
+  expect([body.data.rateLimit, headers.get('ratelimit-limit')]).toEqual([{ limit: 6, remaining: 5 }, '3']);
   const { secret: wide } = await makeKey({ requests_per_minute: 1000 }, account, true);
-  expect(rateOf(await ask(api, '/usage', { key: wide }))).toEqual(['10', '8', '10;w=60']);
+  expect(rateOf(await ask(api, '/usage', { key: wide }))).toEqual(['6', '4', '6;w=60']);
 });
