@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, jest, test } from 'bun:test';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { errors } from '@elastic/elasticsearch';
@@ -86,8 +86,10 @@ test('the proxy of the environment is not asked', async () => {
 test('too late, given up, closed and away are told apart, and the server sees that nobody waits', async () => {
   let asked = 0;
   let dropped = 0;
+  const arrived = Promise.withResolvers<void>();
   respond = (request) => {
     asked += 1;
+    arrived.resolve();
     request.signal.addEventListener('abort', () => {
       dropped += 1;
     });
@@ -99,7 +101,13 @@ test('too late, given up, closed and away are told apart, and the server sees th
       (error) => error,
     );
 
-  expect(await ask({ requestTimeout: 50 })).toBeInstanceOf(errors.TimeoutError);
+  // The time passes once the server has the request, or it would have nothing to see.
+  jest.useFakeTimers();
+  const late = ask({ requestTimeout: 50 });
+  await arrived.promise;
+  jest.advanceTimersByTime(50);
+  jest.useRealTimers();
+  expect(await late).toBeInstanceOf(errors.TimeoutError);
   await until('the server to see it', () => dropped === 1);
 
   const cancelled = new AbortController();
