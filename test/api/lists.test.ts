@@ -11,10 +11,7 @@ import { until } from '../support/until.ts';
 const [FRESH, SECOND_FRESH, STALE, ABSENT] = [nif(1), nif(2), nif(3), nif(4)];
 const WRONG_CHECK_DIGIT = '500002577';
 
-const api = await startApi({
-  directory: `nif,legal_name\n${FRESH},Primeira`,
-  env: { PROVIDER_TIMEOUT_MS: '1000' },
-});
+const api = await startApi({ directory: `nif,legal_name\n${FRESH},Primeira` });
 api.provider.answerAll((number) =>
   number === ABSENT ? nifPtNotFound() : nifPtFound(number, { title: `Nova ${number}` }),
 );
@@ -192,7 +189,7 @@ describe('refreshes', () => {
   test('that no provider answers end within the bound of a single lookup, and fresh records are answered', async () => {
     const { accountId, key } = await api.caller(PLENTY);
     // A new instance, because the breakers of this one have seen ten time-outs then.
-    const instance = await api.startInstance();
+    const instance = await api.startInstance({ PROVIDER_TIMEOUT_MS: '1000' });
     api.provider.hold();
     try {
       const { body } = await lookUp(key, [FRESH, ...newNifs(11), SECOND_FRESH], instance);

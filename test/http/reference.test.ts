@@ -139,7 +139,11 @@ test.each(OPERATIONS)(
   '$operationId: an input is required exactly if a request without it is refused, and a header never',
   async (operation) => {
     const { route, parameters, inputs, required } = operation;
-    for (const one of parameters) if (one.in !== 'query') expect(one.required).toBe(one.in === 'path');
+    const others = parameters.filter((one) => one.in !== 'query');
+    expect(others.map((one) => [one.in, one.name, one.required])).toEqual([
+      ...(route.params === undefined ? [] : [['path', 'nif', true]]),
+      ...(route.body === undefined ? [] : [['header', 'Idempotency-Key', false]]),
+    ]);
     const path = route.path.replace(':nif', parameters.find((one) => one.in === 'path')?.example ?? '');
     const send = (given: [string, unknown][]) =>
       route.body === undefined

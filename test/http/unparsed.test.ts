@@ -151,11 +151,18 @@ test.each([
   expect(asked).toBe(1);
 });
 
-test('the body of a refused request is dropped, so that nothing of it is kept', async () => {
-  const request = pageRequest('/screen', 'POST', undefined, SHAPES.fields!);
-  expect((await dashboard.handle(request, newProxy(), '/screen')).status).toBe(429);
-  expect([request.bodyUsed, await request.text().catch(() => 'dropped')]).toEqual([true, 'dropped']);
-});
+test.each([
+  ['is refused', '/screen', false, 429],
+  ['is for a page that takes no form', '', true, 405],
+] as const)(
+  'the body of a request that %s is dropped, so that nothing of it is kept',
+  async (_, path, isAdmitted, status) => {
+    hasTokens = isAdmitted;
+    const request = pageRequest(path, 'POST', undefined, SHAPES.fields!);
+    expect((await dashboard.handle(request, newProxy(), path)).status).toBe(status);
+    expect([request.bodyUsed, await request.text().catch(() => 'dropped')]).toEqual([true, 'dropped']);
+  },
+);
 
 test('so is that of any request which is answered without it', async () => {
   const log = { request() {}, error() {} } as unknown as Log;
