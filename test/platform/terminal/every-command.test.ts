@@ -34,20 +34,21 @@ test.each([
   ...(process.platform !== 'linux'
     ? []
     : [
-        ['account show', '> /dev/full', [NO_ROOM]],
-        ['account list', '> /dev/full', [NO_ROOM]],
-        ['debts export --kind tax', '> /dev/full', [NO_ROOM]],
-        ['companies export', '> /dev/full', [NO_ROOM]],
-        ['--help', '> /dev/full', [NO_ROOM]],
-        ['account show acc_none', '2> /dev/full', []],
+        ['account show', '> /dev/full', NO_ROOM],
+        ['account list', '> /dev/full', NO_ROOM],
+        ['debts export --kind tax', '> /dev/full', NO_ROOM],
+        ['companies export', '> /dev/full', NO_ROOM],
+        ['--help', '> /dev/full', NO_ROOM],
+        // What it has counted is not its answer.
+        ['companies export', '> /dev/null 2> /dev/full', null],
       ]),
   // Of a list that a pipe holds it would depend on whether the reader ends first.
-  ['account history', '| true', [NO_READER]],
-  ['account export', '| head -2', [NO_READER]],
-  ['companies export', '| head -1', [NO_READER]],
-] as [string, string, string[]][])(
-  'the process of %s %s ends with 1 and one line, and so does its session',
-  async (name, redirection, reasons) => {
+  ['account history', '| true', NO_READER],
+  ['account export', '| head -2', NO_READER],
+  ['companies export', '| head -1', NO_READER],
+] as [string, string, string | null][])(
+  'the process of %s %s ends, and so does its session, with 1 and one line if its answer is lost',
+  async (name, redirection, reason) => {
     const child = Bun.spawn(
       [
         'bash',
@@ -68,7 +69,7 @@ test.each([
     );
     const [stderr, code] = await Promise.all([child.stderr.text(), child.exited]);
     const errors = stderr.split('\n').filter((line) => line.startsWith('error: '));
-    expect([code, errors]).toEqual([1, reasons.map((reason) => expect.stringContaining(reason))]);
+    expect([code, errors]).toEqual(reason === null ? [0, []] : [1, [expect.stringContaining(reason)]]);
     expect(stderr).not.toMatch(/\.ts:/);
     const sessions = () => bench.database.sql`
       SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'company-directory%'`;
