@@ -8,6 +8,7 @@ import {
   type SourcesConfig,
 } from '../../../src/companies/sources/source-types.ts';
 import { einformaReport, nifPtFound, type Provider, viesFound } from '../../support/provider.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
 
 export const NIF = '509442013';
 export const SECRET_KEY = 'k3y-that-nobody-may-see';
@@ -52,6 +53,14 @@ export async function faultOf(question: Promise<unknown>): Promise<SourceError> 
   const outcome = await question.catch((error) => error);
   if (!(outcome instanceof SourceError)) throw new Error(`a SourceError expected, not ${inspect(outcome)}`);
   return outcome;
+}
+
+/** The fault of a question that takes all of its time. With a stopped clock it is no fault of this process, however busy that is. */
+export async function timeoutOf(question: Promise<unknown>): Promise<SourceError> {
+  const { restore } = stopClock();
+  const fault = await faultOf(question).finally(restore);
+  expect(fault.reason).toBe('timeout');
+  return fault;
 }
 
 /** Checks that a logger could print nothing of a provider, of the NIF and of a secret. */
