@@ -13,14 +13,15 @@ import { createCaller } from '../../support/service.ts';
 import { stopClock } from '../../support/stopped-clock.ts';
 import { eventually } from '../../support/until.ts';
 
-const LEASE_MS = 1500;
+/** Shorter than the time in which a statement is answered, or given up. */
+const LATE_LEASE_MS = 1500;
 
 let next = 700;
 const database = await createTestDatabase('leases');
 const proxy = await startProxy(postgresUrl);
 /** One connection that can get stuck. */
 const slow = connectPostgres(proxy.url(database.url), { max: 1 });
-const leases = createRefreshLeases(database.sql, LEASE_MS);
+const leases = createRefreshLeases(database.sql, 60_000);
 afterEach(() => proxy.up());
 afterAll(async () => {
   await slow.end({ timeout: 5 });
@@ -44,7 +45,7 @@ async function take({ acquire }: ReturnType<typeof createRefreshLeases>, number:
 
 /** Stores a record too late: the statement hangs on its connection until the lease has expired and `meanwhile` has run. */
 async function storeLate(number: string, meanwhile: () => Promise<unknown>): Promise<void> {
-  const late = createRefreshLeases(slow, LEASE_MS);
+  const late = createRefreshLeases(slow, LATE_LEASE_MS);
   const other = nif(next++);
   // From here on its statements are prepared, and sent in one piece.
   await late.completeWithRecord(other, await take(late, other), details('other'), 'nif.pt');
@@ -183,7 +184,7 @@ test('a caller whose time is up begins nothing: no source is asked, no refresh t
   );
   await eventually(() => leases.read(number), null);
   // A lookup that follows another instance's refresh doesn't wait until that lease expires.
-  await take(createRefreshLeases(database.sql, 60_000), number);
+  await take(leases, number);
   await expect(refresh(number, late, performance.now() + 100)).rejects.toThrow('did not end in time');
   expect(asked).toEqual([]);
 });

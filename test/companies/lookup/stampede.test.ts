@@ -6,6 +6,7 @@ import { csv, nif } from '../../support/companies.ts';
 import '../../support/modes.ts';
 import { nifPtFound, nifPtNotFound } from '../../support/provider.ts';
 import { DAY_S, setAge } from '../../support/records.ts';
+import { stopClock } from '../../support/stopped-clock.ts';
 import { eventually, until } from '../../support/until.ts';
 
 const TIMEOUT_MS = 600;
@@ -30,6 +31,16 @@ afterAll(() => api.stop());
 const look = (number: string, at: { url: string } = api) =>
   ask(at, `/companies/${number}`, { key: caller.key });
 const asked = (number: string) => api.provider.lookups().filter((request) => request.nif === number).length;
+
+/** Until no connection has a statement or a transaction under way. */
+const untilIdle = () =>
+  eventually(async () => {
+    const busy = await api.sql`
+      SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+        AND state <> 'idle'`;
+    return busy.length;
+  }, 0);
 
 /** A NIF with a stored record that is too old; the provider knows a new one. */
 async function stale(): Promise<string> {
@@ -63,13 +74,14 @@ describe('a stampede on one stale NIF', () => {
     );
     await until('the question', () => asked(number) > before.asked);
     await until('the credits', async () => (await api.ledger(caller)).used === before.used + CROWD);
-    // Lookups from the store that were sent after that, and take more steps than those have left to the refresh.
+    // A lookup from the store is answered behind their reads. They ask for the lease then.
     for (let round = 0; round < 2; round += 1) {
       for (const at of instances) {
         const { status } = await ask(at, `/companies/${marker.nif}`, { key: marker.key });
         expect(status).toBe(200);
       }
     }
+    await untilIdle();
     api.provider.release();
     return answers;
   }
@@ -99,12 +111,14 @@ describe('a stampede on one stale NIF', () => {
   });
 });
 
+// With a stopped clock a time-out is the source's, however late this process sees it on a busy machine.
 describe('time', () => {
   test.each(['hung', 'dripping'] as const)(
     'a lookup answers within 2 × PROVIDER_TIMEOUT_MS + 1 s while both sources are %s',
     async (fault) => {
+      const clock = stopClock();
       await api.provider.mode(fault);
-      const { status, kind } = await look(nif(next++));
+      const { status, kind } = await look(nif(next++)).finally(clock.restore);
       expect([status, kind]).toEqual([502, 'company-lookup-failed']);
       await api.provider.mode('normal');
       expect((await look(nif(next++))).status).toBe(404);
@@ -126,12 +140,12 @@ describe('time', () => {
   test('those who come late to a refresh that hangs are answered within the bound too', async () => {
     const second = await api.startInstance();
     const number = nif(next++);
+    const clock = stopClock();
     await api.provider.mode('hung');
     const first = look(number, api);
-    await until('the question', () => asked(number) === 1);
-    const later = [look(number, second), look(number, api)];
-    await until('the fallback', () => asked(number) === 2);
-    const outcomes = await Promise.all([first, ...later, look(number, second)]);
+    await until('the question', () => asked(number) > 0);
+    const later = [look(number, second), look(number, api), look(number, second)];
+    const outcomes = await Promise.all([first, ...later]).finally(clock.restore);
     for (const { status } of outcomes) expect(status).toBe(502);
     expect(asked(number)).toBe(2);
   });
@@ -163,13 +177,7 @@ describe('time', () => {
     }
     // None of them has waited for the provider.
     expect(answered).toBe(0);
-    await until('idle connections', async () => {
-      const busy = await api.sql`
-        SELECT state FROM pg_stat_activity
-        WHERE datname = current_database() AND backend_type = 'client backend'
-          AND pid <> pg_backend_pid() AND state <> 'idle'`;
-      return busy.length === 0;
-    });
+    await untilIdle();
     expect(answered).toBe(0);
     api.provider.release();
     const kinds = (await Promise.all(lookups)).map(({ kind }) => kind);
