@@ -63,6 +63,9 @@ function checkerOf(origin: string): Promise<AnswerChecker> {
   return checker;
 }
 
+/** For a service that starts: its port may have been that of one with another document. */
+export const forgetDocument = (origin: string) => void checkers.delete(origin);
+
 /** The text of a request as no client library sends it. `Host` is `h` unless given. It ends the connection. */
 export function requestText(line: string, headers: Record<string, string | number> = {}, body = ''): string {
   const sent = Object.entries({ Host: 'h', Connection: 'close', ...headers });

@@ -11,6 +11,7 @@ import { readConfig } from '../../src/platform/config/config.ts';
 import { createLogTo } from '../../src/platform/observability/log.ts';
 import type { Sql } from '../../src/platform/postgres/connect.ts';
 import { urlOf } from '../servers/shared.ts';
+import { forgetDocument } from './client.ts';
 import { bareEnvironment, MAIN, ROOT } from './command.ts';
 import { createTestDatabase } from './database.ts';
 import type { Mode } from './modes.ts';
@@ -82,6 +83,7 @@ export async function startInProcess(env: Environment, atEnd: () => Promise<void
   const config = readConfig(env);
   const service = await startService(config, { log });
   const baseUrl = `http://127.0.0.1:${service.port}`;
+  forgetDocument(baseUrl);
   let stopped: Promise<void> | undefined;
   const stop = (): Promise<void> => {
     stopped ??= service.stop().then(atEnd);
@@ -130,6 +132,7 @@ export async function spawnService(env: Environment) {
     });
     exited.then((code) => reject(new Error(`serve ended with ${code} before it listened\n${stderr}`)));
   });
+  forgetDocument(address);
   /** Sends a signal and waits until it is gone. */
   const kill = (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> => {
     child.kill(signal);
