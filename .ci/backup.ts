@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connectPostgres } from '../src/platform/postgres/connect.ts';
 import { openEmbeddedPostgres } from '../src/platform/postgres/embedded/embedded.ts';
-import { freePort } from '../src/service/listen.ts';
 import { codeOf, createVisitor, fieldsOf } from '../test/dashboard/visitor.ts';
+import { freePort } from '../test/servers/ports.ts';
 import { csv, nif } from '../test/support/companies.ts';
 import { createProcesses, ROOT, runShell, shellBlocks, untilReady } from './parts.ts';
 
@@ -26,7 +26,7 @@ const { start, stop } = createProcesses(folder);
 
 /** A service of the folder: its address, and its commands. */
 async function startService(dataDir: string) {
-  const port = String(freePort('127.0.0.1', 0));
+  const port = String(freePort());
   const env = { REGISTRY: 'none', PORT: port, HOST: '127.0.0.1', DATA_DIR: dataDir };
   const service = start([...MAIN.split(' '), 'serve'], env, folder);
   const url = `http://127.0.0.1:${port}`;

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { checkOut, run } from '../bench/lib/revision.ts';
 import { createDatabase, removeData } from '../bench/lib/stack.ts';
 import { SECOND } from '../src/platform/units.ts';
-import { freePort } from '../src/service/listen.ts';
+import { freePort } from '../test/servers/ports.ts';
 import { startServers } from '../test/servers/servers.ts';
 import { csv } from '../test/support/companies.ts';
 import { until } from '../test/support/until.ts';
@@ -40,9 +40,7 @@ if (Bun.spawnSync(['git', 'cat-file', '-e', OLD_REVISION], { cwd: ROOT, stderr: 
 
 const folder = await mkdtemp(join(tmpdir(), 'ci-upgrade-'));
 /** The ports of the documents, and free ones. */
-const ports = Object.fromEntries(
-  ['3001', '3002', '8080'].map((port) => [port, String(freePort('127.0.0.1', 0))]),
-);
+const ports = Object.fromEntries(['3001', '3002', '8080'].map((port) => [port, String(freePort())]));
 const here = (commands: string) => commands.replace(/\b(?:3001|3002|8080)\b/g, (port) => ports[port]!);
 const balancerUrl = `http://127.0.0.1:${ports['8080']}`;
 const { start, stop } = createProcesses(folder);

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { connectPostgres, type Sql } from '../../src/platform/postgres/connect.ts';
-import { freePort } from '../../src/service/listen.ts';
+import { freePort } from '../../test/servers/ports.ts';
 import { type RunningServers, startServers } from '../../test/servers/servers.ts';
 import type { SeededKeys } from '../seed.ts';
 import { companies as companiesOf, type GeneratedCompany } from './names.ts';
@@ -160,7 +160,7 @@ export async function startProcess(
   checkout = ROOT,
 ): Promise<Service> {
   const host = '127.0.0.1';
-  const port = freePort(host, 0);
+  const port = freePort();
   const child = Bun.spawn([process.execPath, ...command], {
     cwd: checkout,
     env: { ...process.env, ...environment, PORT: String(port) },

@@ -26,7 +26,7 @@ export type AnswerUnknown = (request: Request, peer: string | null) => Response 
  *
  * @throws RefusedError when the port is taken, or the host is not one of this machine's
  */
-export function listen(app: AnyElysia, unknown: AnswerUnknown, config: Config, port: number): void {
+export function listen(app: AnyElysia, unknown: AnswerUnknown, config: Config, held: HeldPort): void {
   // Bun's idle timeout also ends a request in flight without output, so it must be longer than the slowest lookup.
   const slowestMs = 2 * config.providerTimeoutMs + 5 * SECOND;
   const idleTimeout = Math.min(255, Math.max(30, Math.ceil(slowestMs / SECOND)));
@@ -36,10 +36,11 @@ export function listen(app: AnyElysia, unknown: AnswerUnknown, config: Config, p
     app.compile();
     const route = app.fetch;
     const paths = app.routes.map(({ path }) => path);
+    held.release();
     // Elysia's own `listen` has no place before its router. Its `stop` and its handlers use `app.server`.
     app.server = Bun.serve({
       hostname: config.host,
-      port,
+      port: held.port,
       // Bun would answer /bun:info, and an uncaught error with its stack.
       development: false,
       // Bun's default without `development` is true: a second service would share the port, and take some of the requests.
@@ -51,21 +52,22 @@ export function listen(app: AnyElysia, unknown: AnswerUnknown, config: Config, p
       ),
     });
   } catch (error) {
-    throw notListening(config.host, port, error);
+    throw notListening(config.host, held.port, error);
   }
 }
 
+type HeldPort = ReturnType<typeof holdPort>;
+
 /**
- * The given port if it is free now; for `PORT=0` any free one, because the app needs the address before it listens.
- * @throws RefusedError when the port is taken, or the host can't be listened on
+ * Any free port, for `PORT=0`: the app needs the address before it listens. No other program gets the port before its release.
+ * @throws RefusedError when the host can't be listened on
  */
-export function freePort(host: string, port: number): number {
+export function holdPort(host: string) {
   try {
-    const listener = Bun.listen({ hostname: host, port, socket: { data() {} } });
-    listener.stop(true);
-    return listener.port;
+    const listener = Bun.listen({ hostname: host, port: 0, socket: { data() {} } });
+    return { port: listener.port, release: () => listener.stop(true) };
   } catch (error) {
-    throw notListening(host, port, error);
+    throw notListening(host, 0, error);
   }
 }
 

@@ -50,7 +50,7 @@ import { createApp, createUnknown } from './app.ts';
 import { openEndpoints } from './endpoints.ts';
 import { exampleAnswers } from './example-answers.ts';
 import { createHealth } from './health.ts';
-import { freePort, listen } from './listen.ts';
+import { holdPort, listen } from './listen.ts';
 import { createCreditsProbe, observeDependencies, storeProbes } from './probes.ts';
 import { warnAtStart, warnOfSuperuser } from './warnings.ts';
 
@@ -105,7 +105,9 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const stopping = new AbortController();
   let isLeaving = false;
   try {
-    const port = config.port === 0 ? freePort(config.host, 0) : config.port;
+    const held = config.port === 0 ? holdPort(config.host) : { port: config.port, release() {} };
+    cleanup.add('the port', async () => held.release());
+    const { port } = held;
     const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, port);
 
     const stores = await openStores(config, {
@@ -189,7 +191,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
     const app = createApp({ ...served, metrics, metricsToken, health, dashboard });
     warnAtStart(log, config, publicUrl);
     await warnOfSuperuser(stores.sql, log);
-    listen(app, createUnknown({ observer, dashboard }), config, port);
+    listen(app, createUnknown({ observer, dashboard }), config, held);
     log.info({ address: publicUrl, listens: `${config.host}:${port}`, version: VERSION }, 'listening');
 
     /**

@@ -1,9 +1,16 @@
-import { freePort } from '../../src/service/listen.ts';
+import { holdPort } from '../../src/service/listen.ts';
 import type { ServerProcess } from './processes.ts';
 
 const PROBE_INTERVAL_MS = 50;
 const READY_TIMEOUT_MS = 5 * 60_000;
 const MAX_ATTEMPTS = 3;
+
+/** A port of 127.0.0.1 that is free now. */
+export function freePort(): number {
+  const { port, release } = holdPort('127.0.0.1');
+  release();
+  return port;
+}
 
 type Candidate = { server: ServerProcess; isReady(): Promise<boolean> };
 
@@ -14,7 +21,7 @@ type Candidate = { server: ServerProcess; isReady(): Promise<boolean> };
  */
 export async function startOnFreePort(name: string, start: (port: number) => Candidate): Promise<number> {
   for (let attempt = 1; ; attempt += 1) {
-    const port = freePort('127.0.0.1', 0);
+    const port = freePort();
     const { server, isReady } = start(port);
     if (await untilReady(server, isReady)) return port;
     const outOfPatience = attempt === MAX_ATTEMPTS || !/address already in use/i.test(server.lastLines());

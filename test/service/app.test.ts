@@ -8,7 +8,7 @@ import { createLogTo } from '../../src/platform/observability/log.ts';
 import { createMetrics } from '../../src/platform/observability/metrics.ts';
 import { type AppParts, createApp, createUnknown } from '../../src/service/app.ts';
 import { API_ROUTES } from '../../src/service/endpoints.ts';
-import { freePort, listen } from '../../src/service/listen.ts';
+import { holdPort, listen } from '../../src/service/listen.ts';
 import { sendRaw } from '../support/client.ts';
 
 /** The responses that left the observer, the last code of ours that holds one. */
@@ -104,11 +104,11 @@ describe('on a socket', () => {
   let baseUrl: string;
   let stop: () => Promise<unknown>;
   beforeAll(() => {
-    const port = freePort('127.0.0.1', 0);
-    listen(app, createUnknown(parts), readConfig({}), port);
+    const held = holdPort('127.0.0.1');
+    listen(app, createUnknown(parts), readConfig({}), held);
     const server = app.server!;
     stop = () => server.stop(true);
-    baseUrl = `http://127.0.0.1:${port}`;
+    baseUrl = `http://127.0.0.1:${held.port}`;
   });
   afterAll(() => stop());
 

@@ -1,12 +1,13 @@
 /** Starts that are refused, each in one line, and stores that can't be closed. */
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, expect, spyOn, test } from 'bun:test';
 import { readConfig } from '../../src/platform/config/config.ts';
 import { openStores } from '../../src/platform/stores/stores.ts';
 import { runCommand, runHere } from '../support/command.ts';
 import '../support/modes.ts';
 import { createEmptyDatabase } from '../support/database.ts';
 import { startProxy } from '../support/proxy.ts';
-import { createTestEnvironment } from '../support/service.ts';
+import { createTestEnvironment, startInProcess } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** Changes what passes a proxy, which keeps its length. */
 const changing = (change: (text: string) => string) => (piece: Buffer) =>
@@ -108,6 +109,21 @@ test.each([
     1,
     `error: can't listen on ${taken}: something listens there already: stop it, or set another PORT (or HOST)\n`,
   ]);
+});
+
+test('the port of a service with PORT=0 is its own from its choice on', async () => {
+  const { hang, up, url, close } = await startProxy(environment.env.DATABASE_URL!);
+  hang();
+  using listening = spyOn(Bun, 'listen');
+  const starting = startInProcess({ ...environment.env, DATABASE_URL: url(environment.env.DATABASE_URL!) });
+  await until('the choice', () => listening.mock.results.length === 1);
+  const { port } = listening.mock.results[0]!.value as { port: number };
+  expect(() => Bun.listen({ ...HERE, port, socket: { data() {} } })).toThrow('Failed to listen');
+  up();
+  const service = await starting;
+  expect(new URL(service.baseUrl).port).toBe(String(port));
+  await service.stop();
+  await close();
 });
 
 test.each(['0', '3000'])(

@@ -1,5 +1,5 @@
 /** Two Elasticsearch nodes that a test starts for itself, to take one away. */
-import { freePort } from '../../src/service/listen.ts';
+import { holdPort } from '../../src/service/listen.ts';
 import { startNode } from '../servers/elasticsearch.ts';
 import { findJdk } from '../servers/jdk.ts';
 import { stopProcess } from '../servers/processes.ts';
@@ -15,9 +15,9 @@ export async function startElasticsearchPair() {
   const { context, stop: stopServers } = await createOwnContext();
   const jdk = findJdk(context.user);
   if (jdk === undefined) throw new Error('two Elasticsearch nodes need a JDK 21+ and Maven on this machine');
-  const free = new Set<number>();
-  while (free.size < 4) free.add(freePort('127.0.0.1', 0));
-  const ports = [...free];
+  const held = Array.from({ length: 4 }, () => holdPort('127.0.0.1'));
+  for (const { release } of held) release();
+  const ports = held.map(({ port }) => port);
   const [aHttp, aTransport, bHttp, bTransport] = ports;
   const ofB = await Promise.all(ports.slice(1).map((port) => startProxy(`http://127.0.0.1:${port}`)));
   const [toA, bClients, toB] = ofB;
