@@ -224,8 +224,8 @@ test.each(PERIODS)(
     const refused = await screen(key, 1);
     expect([refused.status, refused.kind, refused.headers.get('x-credits')]).toEqual([status, kind, '0']);
     const next = new Date();
-    next.setUTCHours(24, 0, 0, 0);
-    if (per === 'month') next.setUTCMonth(new Date().getUTCMonth() + 1, 1);
+    if (per === 'month') next.setUTCMonth(next.getUTCMonth() + 1, 1);
+    next.setUTCHours(per === 'month' ? 0 : 24, 0, 0, 0);
     const resets = per === 'ever' ? undefined : next.toISOString();
     expect([items[3]!.problem!.reset, refused.body.reset]).toEqual([resets, resets]);
     const waitS = refused.headers.get('retry-after');
