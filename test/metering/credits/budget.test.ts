@@ -134,9 +134,9 @@ describe('a window', () => {
 
 describe('a keyed request', () => {
   test('that is sent with two keys at once is charged to one of them, once', async () => {
-    const key = await createLimited({ credits: 5, per: 'day' });
+    const key = await createLimited({ credits: 5, per: 'month' });
     const second = await createSecondKey(key);
-    await limitKey(sql, second.keyId, { budget: { credits: 5, per: 'day' } }, 'test');
+    await limitKey(sql, second.keyId, { budget: { credits: 5, per: 'month' } }, 'test');
     const identity = randomUUID();
     const lock = await lockRow(sql, key.accountId);
     const sendings = [
@@ -169,7 +169,7 @@ describe('a change of a budget', () => {
   test('counts what comes back of an earlier charge, and nothing of one that it did not count', async () => {
     const key = await createCaller(sql, { included: 100 });
     const before = await one.charge(call(key, 5, { hasBudget: false }));
-    await limitKey(sql, key.keyId, { budget: { credits: 20, per: 'day' } }, 'test');
+    await limitKey(sql, key.keyId, { budget: { credits: 20, per: 'month' } }, 'test');
     // Of an instance whose cached caller had no budget yet.
     const stale = await one.charge(call(key, 5, { hasBudget: false }));
     expect(await usedOf(key)).toEqual([5, 10]);
@@ -181,7 +181,7 @@ describe('a change of a budget', () => {
 
   test('counts the calls that did not know it yet, once none of them is under way any more', async () => {
     const key = await createCaller(sql, { included: 100 });
-    await limitKey(sql, key.keyId, { budget: { credits: 20, per: 'day' } }, 'test');
+    await limitKey(sql, key.keyId, { budget: { credits: 20, per: 'month' } }, 'test');
     const stale = await one.charge(call(key, 5, { hasBudget: false }));
     await one.charge(call(key, 3));
     await settleBudgets(sql);
@@ -199,7 +199,7 @@ describe('a change of a budget', () => {
     await stale.refund(5);
     await refundOwed(sql);
     expect(await usedOf(key)).toEqual([3, 3]);
-    await limitKey(sql, key.keyId, { budget: { credits: 4, per: 'day' } }, 'test');
+    await limitKey(sql, key.keyId, { budget: { credits: 4, per: 'month' } }, 'test');
     expect(
       await sql`SELECT FROM key_budgets WHERE key_id = ${key.keyId} AND settles_at IS NOT NULL`,
     ).toHaveLength(0);
@@ -209,7 +209,7 @@ describe('a change of a budget', () => {
     const key = await createCaller(sql, { included: 100 });
     await (await one.charge(call(key, 5, { hasBudget: false }))).refund(2);
     const lock = await lockRow(sql, key.accountId);
-    const limiting = limitKey(sql, key.keyId, { budget: { credits: 8, per: 'day' } }, 'test');
+    const limiting = limitKey(sql, key.keyId, { budget: { credits: 8, per: 'month' } }, 'test');
     await waitingForLock(sql, 1);
     const waiting = [other.charge(call(key, 9)).then(({ spent }) => spent), refundOwed(sql)] as const;
     await waitingForLock(sql, 3);

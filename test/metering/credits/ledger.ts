@@ -11,13 +11,13 @@ import { startProxy } from '../../support/proxy.ts';
 
 /**
  * A database of its own with the ledgers of two instances, whose pools plan as the service's do, and a pool whose waits for a lock end
- * after a second. They end with the tests of the file.
+ * after 0.3 s, as the service's. They end with the tests of the file.
  */
 export async function startLedgers(name: string) {
   const database = await createTestDatabase(name);
   const pools = [1, 2].map(() => connectPostgres(database.url, { max: 6, pointQueries: true }));
   const [one, other] = pools.map((pool) => createCredits(pool)) as [Credits, Credits];
-  const impatient = connectPostgres(database.url, { max: 5, lockTimeoutMs: 1000 });
+  const impatient = connectPostgres(database.url, { max: 5, lockTimeoutMs: 300 });
   afterAll(async () => {
     await Promise.all([one, other].map((ledger) => ledger.close(5000)));
     await Promise.all([...pools, impatient].map((pool) => pool.end({ timeout: 5 })));
