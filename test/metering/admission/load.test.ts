@@ -29,6 +29,7 @@ test.each<[string, Step[]]>([
       [3750, 0, 0, 1000],
     ],
   ],
+  ['fewer than 64 requests are no queue, however long they take', [[63, 60_000, 0, 0]]],
   [
     'a stage that stands still shows within a second',
     [

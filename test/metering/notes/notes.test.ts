@@ -47,12 +47,13 @@ async function storedOf({ accountId, keyId }: { accountId: string; keyId: string
   return [row!.uses, row!.counts, (await readActivity(sql, accountId, null)).rows.length];
 }
 
+const LATER = 'the other notes are written, and these with the next write';
 test.each([
-  ['the numbers of the activity are locked', 'SELECT FROM activity_numbers FOR UPDATE', [1, 1, 0]],
-  ['the counts are locked', 'LOCK TABLE daily_counts IN EXCLUSIVE MODE', [0, 0, 1]],
-  ['the uses are locked', 'LOCK TABLE api_key_uses IN EXCLUSIVE MODE', [0, 0, 1]],
-  ['all accounts are locked', 'SELECT FROM accounts FOR UPDATE', [1, 1, 1]],
-])('while %s the other notes are written, and these with the next write', async (_what, lock, meanwhile) => {
+  ['the numbers of the activity are locked', LATER, 'SELECT FROM activity_numbers FOR UPDATE', [1, 1, 0]],
+  ['the counts are locked', LATER, 'LOCK TABLE daily_counts IN EXCLUSIVE MODE', [0, 0, 1]],
+  ['the uses are locked', LATER, 'LOCK TABLE api_key_uses IN EXCLUSIVE MODE', [0, 0, 1]],
+  ['all accounts are locked', 'notes of all kinds are written', 'SELECT FROM accounts FOR UPDATE', [1, 1, 1]],
+])('while %s %s', async (_what, _happens, lock, meanwhile) => {
   const notes = createNotes(impatient);
   const caller = await noteAll(notes);
   await sql.begin(async (locking) => {
