@@ -330,6 +330,7 @@ describe('changes reach every instance', () => {
   test('every key of a changed account is asked for again, and is remembered again', async () => {
     const { accountId, key } = await createCaller(sql, { plan: 'plus' });
     const { secret: second } = await createKey(sql, accountId, '', 'test');
+    await startAfresh();
     for (const requestsPerMinute of [7, 8, 9]) {
       await bearer(key);
       await bearer(second);
