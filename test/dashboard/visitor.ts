@@ -256,16 +256,17 @@ export function codeOf(secret: string, steps = 0): string {
   return String(number % 1_000_000).padStart(6, '0');
 }
 
-/** A member who has turned the second factor on; the code of `codeOf(secret)` is used. */
+/** A member who has turned the second factor on, by `used`: `codeOf(secret)` may be the next code by now. */
 export async function enrolled(service: TestService) {
   const { visitor, ...person } = await createMember(service);
   const page = await visitor.submit(SECOND_FACTOR, { present: person.password });
   const secret = page.textOf('#secret')!;
   const codes = page.document.querySelector('#backup-codes')!.textContent!.split('\n');
-  const answer = await visitor.post(`${SECOND_FACTOR}/confirm`, { ...fieldsOf(page), code: codeOf(secret) });
+  const used = codeOf(secret);
+  const answer = await visitor.post(`${SECOND_FACTOR}/confirm`, { ...fieldsOf(page), code: used });
   if (answer.headers.get('location') !== `${SECOND_FACTOR}?done=on`)
     throw new Error(`not turned on: ${answer.status}`);
-  return { visitor, person, page, secret, codes };
+  return { visitor, person, page, secret, codes, used };
 }
 
 /** The hidden fields of a page's form. */

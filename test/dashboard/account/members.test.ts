@@ -1,5 +1,6 @@
 /** Owners and members of an account, their invitations, and the one account of a user (docs/members.md: members). */
-import { afterAll, expect, test } from 'bun:test';
+import { afterAll, expect, spyOn, test } from 'bun:test';
+import * as invitations from '../../../src/dashboard/account/invitations.ts';
 import {
   acceptInvitation,
   createUser,
@@ -342,12 +343,15 @@ test.each(['removed', 'member'] as const)(
 test('an invitation that waits while its owner becomes a member is refused, on the page that owners alone have', async () => {
   const { ana, accountId, person, ofAna } = await twoMembers();
   const { email } = newPerson();
+  // By the test's own pool, because the dashboard's waits for a lock for 0.2 s.
+  const patient = spyOn(invitations, 'invite').mockImplementationOnce((_, ...given) => invite(sql, ...given));
   const lock = await lockRow(sql, accountId, 'accounts');
   const sending = ana.submit(MEMBERS, { email, present: person.password }, { form: INVITE });
   await waitingForLock(sql, 1);
   await sql`UPDATE dashboard_members SET role = 'member' WHERE user_id = ${ofAna.id}`;
   await lock.release();
   const answer = await sending;
+  patient.mockRestore();
   expect([answer.status, answer.textOf('h1')]).toEqual([403, 'Only an owner can do this']);
   expect([await listInvitations(sql, accountId), mail.received(email)]).toEqual([[], 0]);
 });

@@ -209,7 +209,8 @@ describe('the request of an agent', () => {
     expect((await other.visitor.get(path)).status).toBe(404);
     expect((await member.visitor.get(path)).status).toBe(200);
     const [waits] = await sql`
-      SELECT bool_and(until BETWEEN now() + interval '9 minutes' AND now() + interval '10 minutes') AS "isRight" FROM connection_requests`;
+      SELECT bool_and(until BETWEEN now() + interval '9 minutes' AND now() + interval '10 minutes') AS "isRight" FROM connection_requests
+      WHERE client_id = ${agent.clientId}`;
     expect(waits).toEqual({ isRight: true });
     await sql`UPDATE connection_requests SET until = now()`;
     expect((await member.visitor.get(path)).status).toBe(404);
