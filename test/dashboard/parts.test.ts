@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test';
+import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { MESSAGES } from '../../src/dashboard/messages.ts';
 import { createClientAddress } from '../../src/dashboard/request/client-address.ts';
@@ -173,13 +174,26 @@ test('a new password is refused when it has the email, the name, the brand or th
     expect([good, refusal(good)]).toEqual([good, null]);
 });
 
-test('a form’s token is signed with a separate key, not with the secret of the sessions', () => {
-  const secret = 'x'.repeat(40);
+describe('a form’s token', () => {
   const owner = { id: 'visitor:a', setCookie: null };
-  const key = formKeyOf(secret);
-  expect(isFormToken(key, owner, formToken(key, owner))).toBe(true);
-  expect(isFormToken(key, owner, formToken(secret, owner))).toBe(false);
-  expect(isFormToken(key, owner, formToken(formKeyOf('y'.repeat(40)), owner))).toBe(false);
+  const key = formKeyOf('x'.repeat(40));
+
+  test('is signed with a separate key, not with the secret of the sessions', () => {
+    expect(isFormToken(key, owner, formToken(key, owner))).toBe(true);
+    for (const other of ['x'.repeat(40), formKeyOf('y'.repeat(40))])
+      expect(isFormToken(key, owner, formToken(other, owner))).toBe(false);
+  });
+
+  test('lives for a day', () => {
+    /** A token as it was made so many hours ago. It begins with its time and ends with 32 bytes of signature. */
+    const aged = (hours: number) => {
+      const signed = Buffer.from(formToken(key, owner), 'base64url').subarray(0, -32);
+      signed.writeBigUInt64BE(signed.readBigUInt64BE() - BigInt(hours * 3_600_000));
+      const signature = createHmac('sha256', `${key}:${owner.id}`).update(signed).digest();
+      return Buffer.concat([signed, signature]).toString('base64url');
+    };
+    expect([0, 23, 25].map((hours) => isFormToken(key, owner, aged(hours)))).toEqual([true, true, false]);
+  });
 });
 
 test('the scale of a plot fits: 225 calls reach 250, and never is more than half of it empty', () => {

@@ -106,7 +106,7 @@ test('suspending an account ends the sessions of its members, and no others; pag
   ] as const) {
     const answers = [
       await browser.post(name, { form_token, name: 'Other' }),
-      await browser.get('/dashboard/sign-in?to=%2F'),
+      await browser.get((await browser.get('/dashboard')).headers.get('location')!),
     ];
     expect(answers.map(({ status, textOf }) => [status, textOf('.notice')])).toEqual([
       [403, notice],
