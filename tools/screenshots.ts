@@ -12,10 +12,9 @@ import { importExampleDebts } from '../src/demo/example-debts.ts';
 import { createAccount } from '../src/metering/accounts/account-store.ts';
 import { grantCredits } from '../src/metering/accounts/grant.ts';
 import { createKey } from '../src/metering/keys/key-store.ts';
-import { readConfig } from '../src/platform/config/config.ts';
+import { type Config, readConfig } from '../src/platform/config/config.ts';
 import { createLogTo } from '../src/platform/observability/log.ts';
-import type { Sql } from '../src/platform/postgres/connect.ts';
-import { openStores } from '../src/platform/stores/stores.ts';
+import { openStores, type Stores } from '../src/platform/stores/stores.ts';
 import { DAY } from '../src/platform/units.ts';
 import { startService } from '../src/service/serve.ts';
 import { launchBrowser } from '../test/dashboard/browser.ts';
@@ -27,17 +26,17 @@ const FOLDER = join(ROOT, 'docs/screenshots');
 const PERSON = { name: 'Maria', email: 'maria@livraria-moreira.example', password: 'uma palavra longa' };
 const DAYS = 84;
 
-const dataDir = await mkdtemp(join(tmpdir(), 'screenshots-'));
-const config = readConfig({
-  PORT: '0',
-  DATA_DIR: dataDir,
-  REGISTRY: 'none',
-});
-const stores = await openStores(config);
-await prepare(stores.sql);
-const service = await startService(config, { log: createLogTo({ write: () => {} }) });
-const browser = await launchBrowser();
+// What was opened is closed, the latest first, and the folder goes, wherever it fails.
+const opened = new AsyncDisposableStack();
 try {
+  const dataDir = await mkdtemp(join(tmpdir(), 'screenshots-'));
+  opened.defer(() => rm(dataDir, { recursive: true, force: true }));
+  const config = readConfig({ PORT: '0', DATA_DIR: dataDir, REGISTRY: 'none' });
+  const stores = opened.adopt(await openStores(config), (stores) => stores.close());
+  await prepare(config, stores);
+  const service = await startService(config, { log: createLogTo({ write: () => {} }) });
+  opened.defer(() => service.stop());
+  const browser = opened.use(await launchBrowser());
   const page = await browser.newPage({
     viewport: { width: 1280, height: 800 },
     colorScheme: 'light',
@@ -57,15 +56,13 @@ try {
   await page.goto(`${address}/openapi`);
   await take('reference', false);
 } finally {
-  await browser.close();
-  await service.stop();
-  await stores.close();
-  await rm(dataDir, { recursive: true, force: true });
+  await opened.disposeAsync();
 }
 process.exit(0);
 
 /** An account with two keys and purchased credits. Its calls are as an office's: few at weekends, more from month to month. */
-async function prepare(sql: Sql): Promise<void> {
+async function prepare(config: Config, stores: Stores): Promise<void> {
+  const { sql } = stores;
   const tools = { ...stores, config, signal: NEVER_ABORTED, actor: 'demo' };
   await importCompanies(tools, { path: join(ROOT, 'examples/companies.csv') }, {}, NO_PROGRESS);
   await importExampleDebts(tools, NO_PROGRESS);
