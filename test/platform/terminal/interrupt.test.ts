@@ -140,8 +140,16 @@ function handlesInterrupts(pid: number): boolean {
 /** What the threads of a process wait for in the kernel. */
 const waitsOf = (pid: number | 'self') =>
   readdirSync(`/proc/${pid}/task`)
-    .map((thread) => readFileSync(`/proc/${pid}/task/${thread}/wchan`, 'utf8'))
+    .map((thread) => waitOf(`/proc/${pid}/task/${thread}/wchan`))
     .join(' ');
+
+function waitOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return ''; // the thread has just ended
+  }
+}
 
 /** Whether a thread waits for the other end of a pipe. Kernels that tell nothing of it say 0 for every thread. */
 const waitsForOtherEnd = (pid: number) =>
