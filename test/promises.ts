@@ -197,7 +197,7 @@ Never changed below /api/v1 → api: a lookup: result and data → api: a search
 a key keeps its form → metering/keys: a key is svc_ and 40 characters
 
 Free has 20 requests a minute and 500 credits → api: usage of a Free account → metering/usage: whole, to the letter → metering/accounts: Free begins where the account became Free
-All keys of an account share one bucket → api: all keys of an account share its bucket → metering/rate-limit: a minute of steady use
+All keys of an account share one bucket → api: an empty bucket of the account refuses a key → metering/rate-limit: a minute of steady use
 Purchased credits are spent after the included ones → api: costs one token, and one credit an item; included credits go first
 An account can stop at its allowance → metering/credits: calls of an account that keeps its purchased credits
 Credits count in the period → metering/credits: a plan changes while the call waits

@@ -30,8 +30,7 @@ test.each([
     const answers = await Promise.all([1, 2, 3].map(() => post(key, path, body, 'import-7_A')));
     answers.push(await post(key, path, body, 'import-7_A'));
     for (const answer of answers) expect([answer.status, answer.body]).toEqual([200, answers[0]!.body]);
-    // The roll-up refunds the credits of names without a candidate.
-    await eventually(() => api.ledger({ accountId }), { used: credits, credits: 0 });
+    expect(await api.ledger({ accountId })).toEqual({ used: credits, credits: 0 });
     const left = answers.map(({ headers }) => Number(headers.get('RateLimit-Remaining')));
     expect(Math.max(...left) - Math.min(...left)).toBe(3);
     const costs = answers.map(({ headers }) => Number(headers.get('X-Credits')));

@@ -15,12 +15,8 @@ const processes = await Promise.all(Array.from({ length: PROCESSES }, () => api.
 afterAll(() => api.stop());
 const plenty = { limits: { requestsPerMinute: 1_000_000 } };
 
-test.each([
-  ['included and purchased credits', { included: 100, credits: 37 }],
-  ['included credits', { included: 137 }],
-  ['purchased credits', { included: 0, credits: 137 }],
-])('processes with 100 requests each at once answer exactly the 137 that %s pay', async (_, terms) => {
-  const caller = await api.caller({ ...plenty, ...terms });
+test('processes with 100 requests each at once answer exactly the 137 that there are credits for', async () => {
+  const caller = await api.caller({ ...plenty, included: 100, credits: 37 });
   const asked = processes.flatMap((instance) =>
     Array.from({ length: 100 }, () => ask(instance, '/companies?q=empresa', { key: caller.key })),
   );

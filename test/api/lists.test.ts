@@ -137,7 +137,6 @@ describe('a body in chunks', () => {
   test.each([
     [12, 'a validation', /^HTTP\/1\.1 400 .*\/problems\/validation.*The body is over 64 KiB\./s, 1],
     [33, 'too large for Bun, which answers itself', BY_BUN, 0],
-    [38, 'too large for Bun', BY_BUN, 0],
     [400, 'too large for Bun', BY_BUN, 0],
   ])('of %d is %s', async (chunks, _name, expected, cost) => {
     const { accountId, key } = await api.caller(PLENTY);

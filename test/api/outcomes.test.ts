@@ -38,15 +38,11 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     return { tokens: PER_MINUTE - 1 - rateLimit.remaining, credits: quotas.requests.used };
   }
 
-  // Further input that is not valid: http/reference.test.ts, http/input.test.ts and nif-forms.test.ts.
+  // Those of free endpoints and of input that is not valid: credits.test.ts.
   const OUTCOMES: [name: string, path: string, status: number, kind: string | null, credits: number][] = [
     ['200: a search that finds', '/companies?q=empresa', 200, null, 1],
     ['200: a search that finds nothing', '/companies?q=nada', 200, null, 1],
     ['200: a lookup', `/companies/${FOUND}`, 200, null, 1],
-    ['200: usage', '/usage', 200, null, 0],
-    ['200: datasets', '/datasets', 200, null, 0],
-    ['400 validation: a search without q', '/companies', 400, 'validation', 1],
-    ['400 validation: a lookup of what is no NIF', '/companies/abaco', 400, 'validation', 1],
     ['404 company-not-found', `/companies/${UNKNOWN}`, 404, 'company-not-found', 1],
     ['502 company-lookup-failed', `/companies/${FAILING}`, 502, 'company-lookup-failed', 1],
   ];
@@ -183,23 +179,6 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
     expect((await ask(api, '/companies', { key: caller.key })).kind).toBe('monthly-quota-exceeded');
     expect(await spent(caller)).toEqual({ tokens: 4, credits: 2 });
     expect((await ask(api, '/datasets', { key: caller.key })).status).toBe(200);
-  });
-
-  test('all keys of an account share its bucket and its credits', async () => {
-    const { accountId, key } = await api.caller({ limits: { requestsPerMinute: 6 }, included: 2 });
-    const other = (await api.command('key', 'create', accountId, '--json')).json.secret;
-    const statuses: [number, string | null][] = [];
-    for (const each of [key, other, key, other, key, other, key, other]) {
-      const { status, kind } = await ask(api, '/companies?q=empresa', { key: each });
-      statuses.push([status, kind]);
-    }
-    expect(statuses).toEqual([
-      [200, null],
-      [200, null],
-      ...Array.from({ length: 4 }, (): [number, string] => [429, 'monthly-quota-exceeded']),
-      [429, 'rate-limit-exceeded'],
-      [429, 'rate-limit-exceeded'],
-    ]);
   });
 
   if (way === 'REST') {

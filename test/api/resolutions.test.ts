@@ -4,7 +4,6 @@ import { type Api, PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
-import { eventually } from '../support/until.ts';
 
 const NAMES = [
   'LEICA MICROSISTEMAS, LDA',
@@ -70,7 +69,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
       { name: known, status: 200, clear: true, words: [], candidates: [company] },
       { name: nif(77), status: 200, clear: false, words: [], candidates: [] },
     ]);
-    await eventually(async () => (await api.ledger({ accountId })).used, 1);
+    expect((await api.ledger({ accountId })).used).toBe(1);
   });
 
   test('a blank name is a validation in its place, for its credit', async () => {
@@ -78,7 +77,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
     const { body } = await resolve(key, ['', 'Leica', ' \t', '\ud800']);
     expect(statuses(body)).toEqual([400, 200, 400, 200]);
     expect(body.data[0].problem.type).toEndWith('/problems/validation');
-    await eventually(async () => (await api.ledger({ accountId })).used, 3);
+    expect((await api.ledger({ accountId })).used).toBe(3);
   });
 
   test('a request costs at least one credit, also without any candidate', async () => {
@@ -90,7 +89,7 @@ describe.each([...MODES])('resolutions over HTTP (%s)', (mode) => {
       [[UNKNOWN, ' '], 4],
     ] as const) {
       await resolve(key, names);
-      await eventually(async () => [names, (await api.ledger({ accountId })).used], [names, used]);
+      expect([names, (await api.ledger({ accountId })).used]).toEqual([names, used]);
     }
   });
 

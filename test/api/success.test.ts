@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Api, type Caller, PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
-import { requestText, sendRaw } from '../support/client.ts';
 import { nif } from '../support/companies.ts';
 import { MODES } from '../support/modes.ts';
 import { nifPtFound } from '../support/provider.ts';
@@ -167,12 +166,6 @@ describe.each([...MODES])('success bodies to the letter (%s)', (mode) => {
     expect((await get(`/companies/${absent}`)).body.data.title).toBe('Só No Fornecedor');
     expect(await find(absent)).toEqual([]);
     expect(await find('so no fornecedor')).toEqual([]);
-  });
-
-  test('raw bytes in the address are read as UTF-8 or do no harm', async () => {
-    const headers = { Authorization: `Bearer ${caller.key}` };
-    const answer = await sendRaw(api, requestText('GET /api/v1/companies?q=ábaco', headers));
-    expect(answer).toStartWith('HTTP/1.1 200');
   });
 
   const match = (q: string) => get(`/matches?q=${encodeURIComponent(q)}`);
