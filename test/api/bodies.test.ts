@@ -9,9 +9,12 @@ import { API_ROUTES } from '../../src/service/endpoints.ts';
 import { PLENTY, startApi } from '../support/api.ts';
 import { ask } from '../support/ask.ts';
 import { nif } from '../support/companies.ts';
+import { stopClock } from '../support/stopped-clock.ts';
 
 const api = await startApi();
-afterAll(() => api.stop());
+// No token flows back into a bucket.
+const clock = stopClock();
+afterAll(() => api.stop().finally(clock.restore));
 
 const routes = API_ROUTES.filter(({ body }) => body !== undefined);
 
