@@ -83,7 +83,7 @@ without a fresh record are refreshed → api: are ten at most → api: that no p
 and those beyond a bound → companies/lookup: is not charged, alone and in a list
 
 can be sent again within ten minutes → api: POST %s is answered again → metering/credits: after ten minutes it is a new request → metering/simulation: some thousand histories with faults
-1 to 64 characters of [A-Za-z0-9_-] → api: by %s: %s takes an Idempotency-Key if it has a body → api: every tool of /mcp knows it
+1 to 64 characters of [A-Za-z0-9_-] → api: by %s: %s takes an Idempotency-Key if it has a body
 Any other value is a validation → api: by %s: %s takes an Idempotency-Key if it has a body
 path and body (of /mcp: tool and arguments) is the same request → api: POST %s is answered again
 a tool's call → api: another body, path, key or account

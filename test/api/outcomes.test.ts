@@ -100,10 +100,7 @@ describe.each(CASES)('what each outcome answers and costs (%s, %s)', (mode, way)
       { Authorization: `Bearer ${suspended.key}` },
       { Authorization: `Bearer ${'x'.repeat(8000)}` },
       { Authorization: `Bearer x${' '.repeat(8000)}x` },
-      { Authorization: 'Bearer x' },
       { Authorization: 'Bearer ' },
-      { Authorization: 'Bearer' },
-      { Authorization: `Bearer${key}` },
       { 'X-API-Key': key },
       { Cookie: `Authorization=Bearer ${key}` },
     ];

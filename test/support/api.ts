@@ -76,7 +76,6 @@ export async function startApi(options: ApiOptions = {}) {
   const first = await startInstance();
   return {
     ...first,
-    mode,
     /** Past every proxy. */
     database,
     /** A pool of the test's own, past every proxy. */

@@ -27,15 +27,6 @@ function doubling(options: Partial<BatchOptions> = {}) {
 /** Resolves once the next run has begun, which is at the end of the turn after the one in which a run ended. */
 const turn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
 
-test('what is asked in one turn shares a run, and each gets its own answer', async () => {
-  const { ask, runs } = doubling();
-  const answers = Promise.all([1, 2, 3].map(ask));
-  await turn();
-  expect(runs.map(({ items }) => items)).toEqual([[1, 2, 3]]);
-  runs[0]!.finish();
-  expect(await answers).toEqual([2, 4, 6]);
-});
-
 test('what comes during a run gathers for the next, in runs of bounded size', async () => {
   const { ask, runs, sizes } = doubling({ maxBatch: 2 });
   const first = ask(0);

@@ -75,22 +75,6 @@ test('a full disk of Postgres is said with what to do, in one line', async () =>
   });
 });
 
-test('options stand anywhere after the words', async () => {
-  const { run } = createCommandLine(database.url);
-  const { stdout } = await run('account', 'create', '--json', '--plan=plus', '--name', 'Anywhere');
-  const { id } = JSON.parse(stdout);
-  for (const words of [
-    ['account', 'credits', '--add', '5', id, '--json'],
-    ['account', 'credits', '--json', id, '--add', '5'],
-    ['account', 'credits', id, '--json', '--add=5'],
-    ['account', 'plan', id, '--json', 'plus'],
-    ['account', 'plan', '--json', '--until', '2999-01-01T00:00:00Z', id, 'plus'],
-  ]) {
-    expect([words, (await run(...words)).code]).toEqual([words, 0]);
-  }
-  expect(JSON.parse((await run('account', 'show', '--json', id)).stdout).credits).toBe(15);
-});
-
 test('a command ends when its work is done, whatever is still open, and its whole answer arrives', async () => {
   const folder = createFolder('held-open');
   const preload = join(folder, 'preload.ts');
