@@ -115,7 +115,8 @@ function jvmOptionsOf(original: string): string {
     .join('\n');
 }
 
-async function publishedUrl(portsFile: string): Promise<string> {
+/** The address in a file of ports; empty if there is none yet. */
+export async function publishedUrl(portsFile: string): Promise<string> {
   const ports = await readFile(portsFile, 'utf8').catch(() => '');
   const address = ports.split('\n').find((line) => line.startsWith('127.0.0.1:'));
   return address ? `http://${address.trim()}` : '';

@@ -2,7 +2,7 @@ import { holdPort } from '../../src/service/listen.ts';
 import type { ServerProcess } from './processes.ts';
 
 const PROBE_INTERVAL_MS = 50;
-const READY_TIMEOUT_MS = 5 * 60_000;
+export const READY_TIMEOUT_MS = 5 * 60_000;
 const MAX_ATTEMPTS = 3;
 
 /** A port of 127.0.0.1 that is free now. */

@@ -1,10 +1,12 @@
 /** Two Elasticsearch nodes that a test starts for itself, to take one away. */
-import { holdPort } from '../../src/service/listen.ts';
-import { startNode } from '../servers/elasticsearch.ts';
+import { join } from 'node:path';
+import { publishedUrl, startNode } from '../servers/elasticsearch.ts';
 import { findJdk } from '../servers/jdk.ts';
+import { READY_TIMEOUT_MS } from '../servers/ports.ts';
 import { stopProcess } from '../servers/processes.ts';
-import { startProxy } from './proxy.ts';
+import { startProxy, type TcpProxy } from './proxy.ts';
 import { createOwnContext } from './secure-servers.ts';
+import { poll } from './until.ts';
 
 export type ElasticsearchPair = Awaited<ReturnType<typeof startElasticsearchPair>>;
 
@@ -15,21 +17,28 @@ export async function startElasticsearchPair() {
   const { context, stop: stopServers } = await createOwnContext();
   const jdk = findJdk(context.user);
   if (jdk === undefined) throw new Error('two Elasticsearch nodes need a JDK 21+ and Maven on this machine');
-  const held = Array.from({ length: 4 }, () => holdPort('127.0.0.1'));
-  for (const { release } of held) release();
-  const ports = held.map(({ port }) => port);
-  const [aHttp, aTransport, bHttp, bTransport] = ports;
-  const ofB = await Promise.all(ports.slice(1).map((port) => startProxy(`http://127.0.0.1:${port}`)));
-  const [toA, bClients, toB] = ofB;
+  // Each leads to nowhere until its node has got its port.
+  const ofB = await Promise.all(Array.from({ length: 3 }, () => startProxy('http://127.0.0.1:9')));
+  const [toA, bClients, toB] = ofB as [TcpProxy, TcpProxy, TcpProxy];
   const stop = async () => {
     await stopServers();
     for (const proxy of ofB) await proxy.close();
   };
-  const startOne = async (name: string, port: number, settings: string[]) => {
-    const shared = [`node.name: ${name}`, `http.port: ${port}`, 'node.processors: 1'];
+  /** @param nodes the proxy by which the other node reaches this one */
+  const startOne = async (name: string, nodes: TcpProxy, settings: string[]) => {
+    const ports = ['http.port: 0', 'transport.port: 0', `transport.publish_port: ${nodes.port}`];
+    const shared = [`node.name: ${name}`, ...ports, 'node.processors: 1'];
     const options = { name, settings: [...shared, ...settings], elasticsearchHeapMb: 256 };
-    const { server } = await startNode(context, jdk, { ...options, purpose: 'tests' });
+    // A node serves no request before it is in the cluster, to which its own port for nodes may be the way.
+    const starting = startNode(context, jdk, { ...options, purpose: 'tests' });
+    const published = () => publishedUrl(join(context.runFolder, name, 'logs/transport.ports'));
+    await Promise.race([
+      poll(published, (url) => url !== '', READY_TIMEOUT_MS).then(nodes.redirect),
+      starting,
+    ]);
+    const { server, url } = await starting;
     return {
+      url,
       /** As a machine that loses its power: no goodbye. */
       kill: () => stopProcess(server, 'SIGKILL'),
       /** It keeps its connections, and answers nothing until `thaw`. */
@@ -39,20 +48,11 @@ export async function startElasticsearchPair() {
   };
   try {
     const [a, b] = await Promise.all([
-      startOne('a', aHttp!, [
-        `transport.port: ${aTransport}`,
-        `transport.publish_port: ${toA!.port}`,
-        'node.roles: [master, data]',
-        'cluster.initial_master_nodes: [a]',
-      ]),
-      startOne('b', bHttp!, [
-        `transport.port: ${bTransport}`,
-        `transport.publish_port: ${toB!.port}`,
-        'node.roles: [data]',
-        `discovery.seed_hosts: ["127.0.0.1:${toA!.port}"]`,
-      ]),
+      startOne('a', toA, ['node.roles: [master, data]', 'cluster.initial_master_nodes: [a]']),
+      startOne('b', toB, ['node.roles: [data]', `discovery.seed_hosts: ["127.0.0.1:${toA.port}"]`]),
     ]);
-    await request(`http://127.0.0.1:${aHttp}/ballast?wait_for_active_shards=all`, {
+    bClients.redirect(b.url);
+    await request(`${a.url}/ballast?wait_for_active_shards=all`, {
       settings: {
         number_of_shards: BALLAST_SHARDS,
         number_of_replicas: 0,
@@ -61,7 +61,7 @@ export async function startElasticsearchPair() {
     });
     return {
       /** Both addresses with a comma between them. */
-      url: `http://127.0.0.1:${aHttp},http://127.0.0.1:${bClients!.port}`,
+      url: `${a.url},http://127.0.0.1:${bClients.port}`,
       /** The only node that can be master. */
       a,
       /** New primary shards go to this one, because `a` has more shards already. */
