@@ -45,12 +45,12 @@ const ago = (days: number) => new Date(Date.now() - days * DAY);
 const dayOf = (daysAgo: number) => ago(daysAgo).toISOString().slice(0, 10);
 const nameOf = (daysAgo: number) => `activity_${dayOf(daysAgo).replaceAll('-', '')}`;
 
-/** A partition of an earlier day, with a row of the account. */
+/** A partition of an earlier day, which is there if the database was made before midnight, with a row of the account. */
 async function storeDay(accountId: string, daysAgo: number): Promise<void> {
   const at = ago(daysAgo);
   const [from, to] = [daysAgo, daysAgo - 1].map((day) => Date.parse(dayOf(day)) * 1000);
   await sql.unsafe(
-    `CREATE TABLE ${nameOf(daysAgo)} PARTITION OF activity_parts FOR VALUES FROM (${from}) TO (${to})`,
+    `CREATE TABLE IF NOT EXISTS ${nameOf(daysAgo)} PARTITION OF activity_parts FOR VALUES FROM (${from}) TO (${to})`,
   );
   const taken = sql`activity_number(${at}) - 1`;
   await storeActivity(sql, { accountId, rows: 1, at, credits: daysAgo, taken });
