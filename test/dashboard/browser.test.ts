@@ -70,7 +70,7 @@ test('sign up, create a key, use it, see the count and the plot move, revoke it,
     await page.click('nav >> text=API keys');
     await page.click('.list a:has-text("production")');
     await page.click('main a:has-text("Revoke")');
-    expect(await page.textContent('main h1')).toBe('Revoke “production”?');
+    await page.waitForSelector('main h1:text-is("Revoke “production”?")');
     await page.click('text=Revoke this key');
     await page.waitForSelector('.notice.good:focus:has-text("The key is revoked.")');
     await inspect(page);
@@ -233,7 +233,7 @@ test('everything but the copy button works without scripts', () =>
     await page.goto(dashboard('/try'));
     await page.fill('#q', 'anything');
     await page.click('button[value=search]');
-    expect(await page.isVisible('#request')).toBe(true);
+    await page.waitForSelector('#request');
   }));
 
 // Each width and each colour scheme once: the width changes no colour, and the scheme no box.
@@ -246,10 +246,12 @@ test.each<[string, number, 'light' | 'dark']>([
     await page.goto(dashboard('/keys'));
     await page.fill('#name', 'a name that is rather long for a key, but that someone will choose');
     await page.click('button:has-text("Create key")');
+    await page.waitForSelector('#new-secret');
     await inspect(page);
     await page.goto(dashboard('/try'));
     await page.fill('#q', 'x'.repeat(120));
     await page.click('button[value=search]');
+    await page.waitForSelector('#request');
     await inspect(page);
   }),
 );
