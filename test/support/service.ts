@@ -116,7 +116,8 @@ export async function spawnService(env: Environment) {
     env: { ...bareEnvironment(), PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const exited = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | string);
+  // Not `exit`, which may come before the last lines.
+  const exited = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
   let stderr = '';
   child.stderr.on('data', (chunk: Buffer) => {
     stderr += chunk.toString();
@@ -133,7 +134,7 @@ export async function spawnService(env: Environment) {
     exited.then((code) => reject(new Error(`serve ended with ${code} before it listened\n${stderr}`)));
   });
   forgetDocument(address);
-  /** Sends a signal and waits until it is gone. */
+  /** Sends a signal and waits until it is gone, and its last line is read. */
   const kill = (signal: NodeJS.Signals = 'SIGTERM'): Promise<number | string> => {
     child.kill(signal);
     return exited;
