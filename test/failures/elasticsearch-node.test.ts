@@ -119,7 +119,7 @@ test.each([
   const name = newIndexName('waiting', 'none');
   await client.indices.create({
     index: name,
-    wait_for_active_shards: 1,
+    wait_for_active_shards: replicas,
     settings: { number_of_replicas: replicas, 'index.routing.allocation.include._name': nodes },
   });
   const said: string[] = [];

@@ -16,6 +16,7 @@ import { redisUrl } from '../support/redis.ts';
 import { createTestIndexAlias } from '../support/search-index.ts';
 import { startSecurePostgres, startTlsProxy } from '../support/secure-servers.ts';
 import { createCaller, type ServiceProcess, spawnService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const HOSTS = ['localhost', '127.0.0.1'];
 const UNTRUSTED = 'no authority that is trusted here has signed its certificate';
@@ -127,11 +128,13 @@ test.each(WRONG.slice(0, 2))(
     expect(kind).toMatch(/^(search-failed|service-unavailable)$/);
     expect(await readiness(service)).toEqual({ status: 503, postgres: 'up', redis: 'down' });
     expect(provider.requests).toHaveLength(asked);
-    const lines = service.logLines.map((line) => JSON.stringify(line));
-    const logged = (...parts: string[]) => lines.some((text) => parts.every((part) => text.includes(part)));
-    expect(logged('Redis is not used', fault, 'check REDIS_URL')).toBeTrue();
-    expect(logged('the directory needs attention: check ELASTICSEARCH_URL', fault)).toBeTrue();
-    expect(logged('a source failed', '"reason":"certificate"')).toBeTrue();
+    const logged = (...parts: string[]) =>
+      until(`a line with ${parts}`, () =>
+        service.logLines.some((line) => parts.every((part) => JSON.stringify(line).includes(part))),
+      );
+    await logged('Redis is not used', fault, 'check REDIS_URL');
+    await logged('the directory needs attention: check ELASTICSEARCH_URL', fault);
+    await logged('a source failed', '"reason":"certificate"');
     const { code, stderr } = await runCommand({ ...env, ...wrong }, 'index', 'status');
     expect(stderr).toMatch(/^warning: [^\n]+: check ELASTICSEARCH_URL and the server\n$/);
     expect(code).toBe(0);
