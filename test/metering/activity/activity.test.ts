@@ -148,7 +148,6 @@ test('notes that wait in vain for their turn are written before the next ones, t
     }
   });
   await notes.write();
-  await notes.write();
   const { rows } = await readActivity(sql, accountId, null);
   // The first 15, and 20 of the 25 that were noted while those waited.
   expect(rows).toHaveLength(36);
@@ -280,17 +279,6 @@ test('a roll-up and a refund take the numbers before they lock any other row', a
     await working;
   }
   expect(await brief(accountId)).toEqual(['charge key_a 1', 'charge key_a 1', 'return key_a -1']);
-});
-
-test('a process that waits in vain for its turn leaves the calls to the other one', async () => {
-  const { accountId } = await createCaller(sql, { included: 10 });
-  await chargeCalls(sql, [callOf(accountId)], randomUUID());
-  await inTurnOfAnother(async () => {
-    await expect(rollUpCalls(impatient)).rejects.toThrow('lock timeout');
-  });
-  expect(await brief(accountId)).toEqual([]);
-  await rollUpCalls(impatient);
-  expect(await brief(accountId)).toEqual(['charge key_a 1']);
 });
 
 test('a reader that goes on from `last` gets each row once, in the order of numbers, while processes write', async () => {

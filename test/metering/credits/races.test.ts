@@ -98,14 +98,6 @@ test.each([16, 64])('calls of %d accounts whose windows end at once', async (cou
   }
 });
 
-test('an account that was refused spends what it gets at once', async () => {
-  const { accountId } = await createCaller(sql, { included: 0 });
-  const charge = async () => (await chargeOne(instances[0]!, accountId)).charged;
-  expect(await charge()).toBe(false);
-  await changeLimits(sql, accountId, { includedCredits: 1 }, 'test');
-  expect([await charge(), await charge()]).toEqual([true, false]);
-});
-
 test('nothing purchased is spent once `--spend-purchased no` is committed, under load', async () => {
   const { accountId } = await createCaller(sql, { included: 0, credits: 100_000 });
   let isOver = false;

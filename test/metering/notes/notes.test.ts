@@ -262,26 +262,6 @@ test('memory is bounded: what it has no room for is not counted', async () => {
   expect(counts.map((count) => Object.values(count))).toEqual([[3], [3], []]);
 });
 
-test('a write that waits too long for its turn loses no count: it and the parts behind it come with the next one', async () => {
-  const caller = await createCaller(sql);
-  const errors = createNotes(impatient);
-  noteProblem(errors, { accountId: caller.accountId, keyId: 'key_0' }, 'validation');
-  await errors.write();
-  const expected: Record<string, number> = {};
-  for (let key = 0; key < 1200; key += 1) {
-    noteProblem(errors, { accountId: caller.accountId, keyId: `key_${key}` }, 'validation');
-    expected[`key_${key} 4xx`] = 1;
-  }
-  await sql.begin(async (locking) => {
-    await locking`SELECT FROM daily_counts WHERE account_id = ${caller.accountId} AND key_id = '*' FOR UPDATE`;
-    // No fault for the log, because nothing is lost.
-    await errors.write();
-  });
-  expect(await countsOf(caller.accountId)).toEqual({ 'key_0 4xx': 1 });
-  await errors.write();
-  expect(await countsOf(caller.accountId)).toEqual({ ...expected, 'key_0 4xx': 2 });
-});
-
 test('a deleted account has no counts, and gets none that were in memory', async () => {
   const caller = await createCaller(sql);
   const errors = createNotes(sql);
