@@ -134,13 +134,14 @@ test.each(['/openapi', '/openapi/json', '/problems/not-found'])(
       fetch(service.baseUrl + path, { headers: { 'X-Forwarded-For': address } });
     const address = `198.51.100.${path.length}`;
     let answer = await ask(address);
-    for (let sent = 1; answer.status !== 429; sent += 1) {
+    let sent = 1;
+    for (; answer.status !== 429; sent += 1) {
       expect([200, 404]).toContain(answer.status);
       if (sent > 2000) throw new Error('it has no bound');
       await answer.arrayBuffer();
       answer = await ask(address);
     }
-    expect(answer.headers.get('retry-after')).toBe('1');
+    expect([sent > 600, answer.headers.get('retry-after')]).toEqual([true, '1']);
     expect(((await answer.json()) as { type: string }).type).toEndWith('/problems/rate-limit-exceeded');
     expect((await ask('198.51.100.200')).status).not.toBe(429);
   },
