@@ -396,7 +396,7 @@ import with --legal-persons → companies/directory: --legal-persons skips natur
 refreshed by a later lookup, not removed by age → companies/lookup: what a refresh does not supply → companies/lookup: a failed refresh is a 502
 refreshes of an account on a day → companies/lookup: begin again the next day, and grow with
 the next import of their kind; 90 days → companies/debts: an import replaces the whole dataset → companies/debts: old changes are removed in small steps
-never confirmed: 7 days → dashboard/account-data: users who never confirmed their email
+never confirmed: 7 days → dashboard: what has ended, and who never confirmed their email
 30 days after their seven → dashboard/account-data: invitations that have ended
 90 days after their end; account delete → dashboard/account-data: connections that have ended
 a day, or with the last connection → dashboard/account-data: agents that registered themselves

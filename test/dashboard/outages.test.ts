@@ -126,8 +126,8 @@ test('what has ended, and who never confirmed their email, is forgotten, and no 
   await sql`UPDATE dashboard_users SET "createdAt" = now() - interval '1 year', "emailVerified" = false WHERE "email" = ${email}`;
   await sql`
     INSERT INTO dashboard_users ("id", "name", "email", "emailVerified", "createdAt")
-    VALUES ('old', 'x', 'old@example.com', false, now() - interval '8 days'),
-      ('young', 'x', 'young@example.com', false, now() - interval '6 days'),
+    VALUES ('old', 'x', 'old@example.com', false, now() - interval '7.1 days'),
+      ('young', 'x', 'young@example.com', false, now() - interval '6.9 days'),
       ('confirmed', 'x', 'confirmed@example.com', true, now() - interval '8 days')`;
   await sql`
     INSERT INTO dashboard_sessions ("id", "expiresAt", "token", "updatedAt", "userId")

@@ -286,14 +286,6 @@ const KEPT: [
   store: (accountId: string, ago: number) => PromiseLike<unknown>,
 ][] = [
   [
-    'users who never confirmed their email',
-    7,
-    'dashboard_users',
-    (_, ago) => sql`
-      INSERT INTO dashboard_users ("id", "name", "email", "emailVerified", "createdAt")
-      VALUES (${`u${ago}`}, 'Eva', ${`u${ago}@example.com`}, false, now() - ${ago} * interval '1 day')`,
-  ],
-  [
     'invitations that have ended',
     30,
     'dashboard_invitations',

@@ -65,11 +65,15 @@ test('the download has what is stored, without secrets, operators’ names and t
   expect(read(whole)).toEqual({ members: 2, owners: new Set([email, other.email]) });
 });
 
-test('a member downloads once a minute; the next time a page says how long to wait', async () => {
+test('a member downloads once a minute; the next time a page says how long to wait, and leads to the download again', async () => {
   const { visitor, userId } = await member();
+  for (const path of ['/dashboard/settings', '/dashboard/settings/delete'])
+    expect((await visitor.get(path)).linksOf('main a')).toContain(DOWNLOAD);
   expect((await visitor.get(DOWNLOAD)).status).toBe(200);
   const early = await visitor.get(DOWNLOAD);
   expect([early.status, early.textOf('h1')]).toEqual([429, 'Too many requests']);
+  expect(early.textOf('main')).toContain('once a minute. Wait a minute, and try again.');
+  expect(early.linksOf('main a')).toContain(DOWNLOAD);
   const waitS = Number(early.headers.get('retry-after'));
   expect(waitS > 30 && waitS <= 60).toBe(true);
   await service.sql`

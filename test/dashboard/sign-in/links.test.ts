@@ -144,19 +144,12 @@ describe('a sign-up', () => {
   });
 });
 
-test('a forgotten password is answered alike for an email that has no account', async () => {
-  for (const { email } of [await createMember(service), newPerson()])
-    expect(placeOf(await paused('/dashboard/forgot', { email }))).toEqual([
-      ...[303, '/dashboard/forgot?done=sent'],
-    ]);
-});
-
 test('no more than five mails an hour and purpose go to one address, and strangers are answered alike', async () => {
   const person = await createMember(service);
   const unknown = newPerson();
   for (let asked = 0; asked < 7; asked += 1) {
     for (const { email } of [person, unknown]) {
-      const answer = await visit().submit('/dashboard/forgot', { email });
+      const answer = await paused('/dashboard/forgot', { email });
       expect(placeOf(answer)).toEqual([303, '/dashboard/forgot?done=sent']);
     }
   }
