@@ -158,7 +158,6 @@ async function stageRows(
         if (waiting !== undefined) await waiting;
       }
       staged.read += batch.rows.length + batch.rejected.length;
-      signal.throwIfAborted();
       const { bytesRead, bytesTotal } = reader.progress;
       progress.update(staged.read, bytesTotal === null || bytesTotal === 0 ? null : bytesRead / bytesTotal);
     }
