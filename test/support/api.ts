@@ -119,7 +119,7 @@ export async function startApi(options: ApiOptions = {}) {
 async function importDirectory(env: Record<string, string>, csv: string): Promise<void> {
   const path = join(tmpdir(), `directory-${crypto.randomUUID()}.csv`);
   await Bun.write(path, csv);
-  const { code, stderr } = await runHere(env, 'companies', 'import', path, '--replace', '--force');
-  await rm(path);
+  const importing = runHere(env, 'companies', 'import', path, '--replace', '--force');
+  const { code, stderr } = await importing.finally(() => rm(path));
   if (code !== 0) throw new Error(stderr);
 }
