@@ -138,19 +138,6 @@ describe.each(SOURCES)('%s', (name) => {
     expect(provider.requests.filter(({ kind }) => kind === 'other')).toEqual([]);
   });
 
-  test('asks many at once over a bounded number of connections', async () => {
-    await warmSource(name, 5000);
-    provider.hold();
-    const before = provider.requests.length;
-    const questions = Array.from({ length: 100 }, () => source.find(NIF));
-    await provider.arrived(before + 32);
-    expect(provider.connections()).toBeLessThanOrEqual(32);
-    provider.release();
-    const answers = await Promise.all(questions);
-    expect(answers.every(({ kind }) => kind === 'found')).toBe(true);
-    expect(provider.connections()).toBeLessThanOrEqual(32);
-  });
-
   test('gives a question without a free connection the same time; that is our fault, and it was not permitted', async () => {
     await warmSource(name, 500);
     await provider.mode('hung');
@@ -207,17 +194,6 @@ test('a question that waited for its connection, and has no answer in the rest o
   provider.release();
   expect(await crowd[0]).toMatchObject({ kind: 'found' });
 });
-
-test.each(FAULTS.filter(({ mode }) => mode !== 'wrong-company'))(
-  'a provider of a token that fails by $fault is the fault $reason, too',
-  async ({ mode, reason }) => {
-    await provider.mode(mode);
-    source = sourceAt(provider, 'einforma');
-    const fault = await faultOf(source.find(NIF));
-    expect([fault.source, fault.reason]).toEqual(['einforma', reason]);
-    expectNothingOfTheirs(fault, provider);
-  },
-);
 
 test.each(SOURCES)(
   '%s: a provider that never completes TLS is a time-out, and the connection is dropped',
@@ -296,20 +272,6 @@ test('when the ten seconds are over everybody may ask, even while a question han
   expect(await breaker(NIF, async () => 'answer')).toBe('answer');
   hanging.resolve('late');
   await question;
-});
-
-test.each(SOURCES)('%s is left alone after ten faults, and asked again once it is back', async (name) => {
-  const time = clock();
-  source = sourceAt(provider, name, { now: time.now });
-  await provider.mode({ status: 500 });
-  for (let n = 0; n < 10; n++) await faultOf(source.find(`50000000${n}`));
-  const asked = provider.requests.length;
-  expect((await faultOf(source.find(NIF))).reason).toBe('skipped');
-  expect(provider.requests).toHaveLength(asked);
-  await provider.mode('normal');
-  provider.answer(NIF, found(name));
-  time.advance(10_000);
-  expect(await source.find(NIF)).toMatchObject({ kind: 'found' });
 });
 
 test.each([
