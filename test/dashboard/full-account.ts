@@ -60,14 +60,15 @@ export const VISITOR_PAGES = [
 /** A page of a member that is not one of the dashboard's: it has no navigation, and wants the request of an agent. */
 const CONSENT = '/connect/consent';
 
-/** The pages of members, below the dashboard: each by its route, with the path of one of them. */
+/** The pages of members, below the dashboard: each by its route, with the path of one of them. The member is the one with the longest address. */
 export async function memberPages(
   { sql }: TestService,
   accountId: string,
   keyId: string,
 ): Promise<[route: string, path: string][]> {
   const [member] = await sql<{ id: string }[]>`
-    SELECT user_id AS id FROM dashboard_members WHERE account_id = ${accountId} ORDER BY user_id LIMIT 1`;
+    SELECT "id" FROM dashboard_members JOIN dashboard_users ON "id" = user_id
+    WHERE account_id = ${accountId} ORDER BY length("email") DESC LIMIT 1`;
   const routes = Object.entries(ROUTES).flatMap(([path, route]) =>
     route.for === 'member' && route.GET !== undefined && !/\.\w+$/.test(path) && path !== CONSENT ? path : [],
   );
