@@ -17,7 +17,7 @@ import { watchInterrupts } from '../../src/platform/terminal/interrupt.ts';
 import { startServers } from '../servers/servers.ts';
 import { nifPtFound, startProvider } from '../support/provider.ts';
 import { poll } from '../support/until.ts';
-import { createKnownAccounts } from './accounts.ts';
+import { createKnownAccounts, type KnownAccount } from './accounts.ts';
 import { type AuditRow, audit } from './audit.ts';
 import { type Changes, startChanges } from './changes.ts';
 import { type Fleet, type Instance, startFleet } from './fleet.ts';
@@ -118,17 +118,20 @@ async function underFaults({ sql, accounts, environment, files }: Ready): Promis
   }
   const all = [...accounts, ...changes.spent];
   /** Audits until no rule is violated, because the service refunds what it owes after the faults, within a bounded time. */
-  const settle = (isDrained: boolean) =>
+  const settle = (drained: KnownAccount[]) =>
     poll(
-      () => audit(sql, all, load.seen, { isWhole: mode !== 'kill', isDrained }),
+      async () => {
+        // A refund may come back after the last call.
+        await Promise.all(drained.map(load.drain));
+        return audit(sql, all, load.seen, { isWhole: mode !== 'kill', isDrained: drained.length > 0 });
+      },
       (rows) => rows.every(({ violations }) => violations.length === 0),
       SETTLE_TIMEOUT_MS,
     );
   const beganAtMs = performance.now();
-  await settle(false);
+  await settle([]);
   const settledMs = performance.now() - beganAtMs;
-  await Promise.all(accounts.filter(({ budget }) => budget !== null).map(load.drain));
-  const rows = await settle(true);
+  const rows = await settle(accounts.filter(({ budget }) => budget !== null));
   report(rows.slice(0, accounts.length), load, injector, changes, settledMs);
   const failures = [
     ...rows.flatMap(({ violations }) => violations),
