@@ -296,7 +296,7 @@ test('a sign-up that is sent twice opens the account both times', async () => {
 test('a sign-in with a session leads to the overview', async () => {
   const { visitor } = await createMember(service, { visitor: patient() });
   const answer = await visitor.post('/dashboard/sign-in', { email: 'a@example.com', password: 'x' });
-  expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard']);
+  expect(answer.place()).toEqual([303, '/dashboard']);
 });
 
 test('three clicks send one form, and the button says that it waits', () =>

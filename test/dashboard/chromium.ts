@@ -13,10 +13,9 @@ const PARTIAL = 'chromium-partial-';
 /**
  * The path of the packaged Chromium, which is unpacked once for all runs. By itself the package unpacks into the temporary folder: two
  * processes at once find a half-written program there, and a program that another user put there would run.
- *
- * @param cache the folder of what is fetched once
  */
-export async function packagedChromium(cache = cacheFolder(undefined)): Promise<string> {
+export async function packagedChromium(): Promise<string> {
+  const cache = cacheFolder(undefined);
   const home = join(cache, `chromium-${VERSION}`);
   await withLock(
     join(cache, 'chromium.lock'),

@@ -36,6 +36,8 @@ function readPage({ status, headers }: Response, text: string) {
     linksOf: (selector: string) => attributesOf(selector, 'href'),
     /** The value of the field that it finds; `null` if it finds none. */
     valueOf: (selector: string) => attributesOf(selector, 'value')[0] ?? null,
+    /** The status, and the address that it leads to. */
+    place: () => [status, headers.get('location')],
     /** The status, and the text of the alert. */
     refusal: () => `${status} ${textOf('[role=alert]')}`,
     /** How many elements it finds. */

@@ -143,7 +143,7 @@ test('a deletion says which credits are lost; then nobody signs in and no key wo
   expect(await lost()).toBe('Credits that are lost: 500, of these purchased: 0.');
   const answer = await visitor.submit(path, { name: person.name, present: person.password });
   const deleted = '/dashboard/sign-in?done=deleted';
-  expect([answer.status, answer.headers.get('location')]).toEqual([303, deleted]);
+  expect(answer.place()).toEqual([303, deleted]);
   expect((await visitor.get(deleted)).textOf('[role=status]')).toBe('The account is deleted.');
   expect((await visitor.get('/dashboard')).status).toBe(303);
   expect((await visitor.submit('/dashboard/sign-in', { ...person })).status).toBe(401);

@@ -61,7 +61,6 @@ const memberOf = async (accountId: string, { email }: Pick<Person, 'email'>) =>
 const change = (accountId: string, { id }: { id: string }, to: Role | 'removed', actor = 'test') =>
   changeMember(sql, accountId, (member) => member.id === id, to, actor);
 const removalsOf = (page: PageAnswer) => page.linksOf('a[href$="/remove"]');
-const placeOf = ({ status, headers }: PageAnswer) => [status, headers.get('location')];
 const inviteBy = async ({ visitor, password }: { visitor: Visitor; password: string }, fields: object) => {
   const answer = await visitor.submit(MEMBERS, { present: password, ...fields }, { form: INVITE });
   return [answer.status, answer.textOf('[role=alert]')];
@@ -110,7 +109,7 @@ test('a removed member’s session ends at once; they and their links don’t si
   const removal = path(ofRui, 'remove');
   expect((await ana.get(removal)).textOf('main strong')).toBe(other.email);
   const answer = await ana.submit(removal, { present: person.password });
-  expect(placeOf(answer)).toEqual([303, `${MEMBERS}?done=removed`]);
+  expect(answer.place()).toEqual([303, `${MEMBERS}?done=removed`]);
   expect((await ana.get(`${MEMBERS}?done=removed`)).textOf('[role=status]')).toBe('The member is removed.');
   expect([await statusOf(rui), await statusOf(ana), await signIn(rui, other)]).toEqual([303, 200, 401]);
   expect(await findInvitation(sql, token)).toBeNull();
@@ -127,7 +126,7 @@ test('a member of another account is as unknown as nobody', async () => {
   const form_token = await formTokenOf(ana, '/dashboard/settings/name');
   const answer = await ana.post(path(ofRui, 'remove'), { form_token, present: person.password });
   // Without the notice that a member is removed.
-  expect(placeOf(answer)).toEqual([303, MEMBERS]);
+  expect(answer.place()).toEqual([303, MEMBERS]);
   expect(await statusOf(rui)).toBe(200);
 });
 

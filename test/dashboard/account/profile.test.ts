@@ -5,15 +5,7 @@ import { findInvitation, invite } from '../../../src/dashboard/account/invitatio
 import { removeExpired } from '../../../src/dashboard/account-data/wings.ts';
 import { loadHistory } from '../../../src/metering/account-data/history.ts';
 import { startDashboardService, startMailedDashboard } from '../service.ts';
-import {
-  createMember,
-  createVisitor,
-  formTokenOf,
-  linkTo,
-  newPerson,
-  type PageAnswer,
-  type Visitor,
-} from '../visitor.ts';
+import { createMember, createVisitor, formTokenOf, linkTo, newPerson, type Visitor } from '../visitor.ts';
 
 const NAME = '/dashboard/settings/name';
 const EMAIL = '/dashboard/settings/email';
@@ -24,7 +16,6 @@ afterAll(stop);
 
 const visit = () => createVisitor(service.baseUrl);
 const newEmail = () => newPerson().email;
-const placeOf = ({ status, headers }: PageAnswer) => [status, headers.get('location')];
 const factsOf = async (visitor: Visitor) => (await visitor.get('/dashboard/settings')).textOf('dl.facts');
 const latestOf = async (accountId: string) => (await loadHistory(service.sql, accountId)).at(-1)!.kind;
 
@@ -43,7 +34,7 @@ describe('the email', () => {
     const email = newEmail();
     const asked = await visitor.submit(EMAIL, { email: email.toUpperCase(), present: person.password });
     const sent = '/dashboard/settings?done=email';
-    expect(placeOf(asked)).toEqual([303, sent]);
+    expect(asked.place()).toEqual([303, sent]);
     expect((await visitor.get(sent)).textOf('[role=status]')).toContain('We sent a link');
     expect((await mail.mailTo(person.email)).text).toContain('Someone with your password asked for it.');
     expect(await factsOf(visitor)).toContain(person.email);
@@ -56,7 +47,7 @@ describe('the email', () => {
     expect(await factsOf(visitor)).toContain(person.email);
     const elsewhere = visit();
     const changed = '/dashboard/sign-in?done=email-changed';
-    expect(placeOf(await elsewhere.submit(link, {}))).toEqual([303, changed]);
+    expect((await elsewhere.submit(link, {})).place()).toEqual([303, changed]);
     expect((await elsewhere.get(changed)).textOf('[role=status]')).toBe('Your email is changed.');
     expect((await mail.mailTo(person.email)).text).toContain('You no longer sign in with this address');
     expect(await factsOf(visitor)).toContain(email);
@@ -78,7 +69,7 @@ describe('the email', () => {
     const { visitor, userId, ...person } = await createMember(service);
     const other = await createMember(service);
     const answer = await visitor.submit(EMAIL, { email: other.email, present: person.password });
-    expect(placeOf(answer)).toEqual([303, '/dashboard/settings?done=email']);
+    expect(answer.place()).toEqual([303, '/dashboard/settings?done=email']);
     const { text } = await mail.mailTo(other.email);
     expect(text).toContain('gave your email for an account');
     expect(text).toContain('/dashboard/forgot');

@@ -235,7 +235,7 @@ test('“sign out the others” ends every other session of the member at once, 
   const [other, stranger] = [await signIn(person, '203.0.113.8'), createVisitor(service.baseUrl)];
   await createMember(service, { visitor: stranger });
   const answer = await own.submit(SETTINGS, {}, { form: '#sessions form' });
-  expect([answer.status, answer.headers.get('location')]).toEqual([303, `${SETTINGS}?done=ended`]);
+  expect(answer.place()).toEqual([303, `${SETTINGS}?done=ended`]);
   expect([await statusOf(own), await statusOf(other), await statusOf(stranger)]).toEqual([200, 303, 200]);
   const page = await own.get(`${SETTINGS}?done=ended`);
   expect(page.textOf('[role=status]')).toBe('You are signed out everywhere else.');

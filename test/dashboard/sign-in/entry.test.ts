@@ -147,15 +147,7 @@ describe('invitations', () => {
   });
 });
 
-const placeOf = ({ status, headers }: { status: number; headers: Headers }) => [
-  status,
-  headers.get('location'),
-];
-
 describe('the bare address', () => {
-  const ask = (headers: Record<string, string>, method = 'GET') =>
-    fetch(`${open.baseUrl}/`, { method, headers, redirect: 'manual' });
-
   test('says to a browser what the service is and costs, with the reference’s example and the way to an account', async () => {
     const document = (await (await fetch(`${open.baseUrl}/openapi/json`)).json()) as OpenApi;
     const { example } = document.paths['/companies/{nif}']!.get!.responses[200]!.content['application/json']!;
@@ -177,9 +169,10 @@ describe('the bare address', () => {
   });
 
   test('leads any other client to the reference, and takes nothing', async () => {
+    const client = createVisitor(open.baseUrl);
     for (const headers of [{}, { Accept: 'application/json' }])
-      expect(placeOf(await ask(headers))).toEqual([303, 'openapi']);
-    const answer = await ask({ Accept: 'text/html' }, 'POST');
+      expect((await client.get('/', headers)).place()).toEqual([303, 'openapi']);
+    const answer = await client.post('/', {}, { Accept: 'text/html' });
     expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'application/problem+json']);
   });
 });
@@ -204,12 +197,12 @@ describe('a page that was asked for without a session', () => {
     const { visitor: _, ...person } = await createMember(open);
     const visitor = createVisitor(open.baseUrl);
     const signIn = '/dashboard/sign-in?to=%2Fcredits%3Fdays%3D7';
-    expect(placeOf(await visitor.get('/dashboard/credits?days=7'))).toEqual([303, signIn]);
+    expect((await visitor.get('/dashboard/credits?days=7')).place()).toEqual([303, signIn]);
     const wrong = await visitor.submit(signIn, { ...person, password: 'wrong' });
     expect(wrong.document.querySelector('input[name=to]')!.getAttribute('value')).toBe('/credits?days=7');
-    expect(placeOf(await visitor.submit(signIn, { ...person }))).toEqual([303, '/dashboard/credits?days=7']);
+    expect((await visitor.submit(signIn, { ...person })).place()).toEqual([303, '/dashboard/credits?days=7']);
     // In another tab that was open meanwhile.
-    expect(placeOf(await visitor.get(signIn))).toEqual([303, '/dashboard/credits?days=7']);
+    expect((await visitor.get(signIn)).place()).toEqual([303, '/dashboard/credits?days=7']);
   });
 
   test('is never on another site', async () => {
@@ -217,9 +210,9 @@ describe('a page that was asked for without a session', () => {
     const hosts = ['//evil.example', 'https://evil.example', '/\\evil.example', '.evil.example'];
     for (const to of [...hosts, '@evil.example', '/..']) {
       const address = `/dashboard/sign-in?to=${encodeURIComponent(to)}`;
-      expect([to, ...placeOf(await visitor.get(address))]).toEqual([to, 303, '/dashboard']);
+      expect([to, ...(await visitor.get(address)).place()]).toEqual([to, 303, '/dashboard']);
       const answer = await createVisitor(open.baseUrl).submit('/dashboard/sign-in', { ...person, to });
-      expect([to, ...placeOf(answer)]).toEqual([to, 303, '/dashboard']);
+      expect([to, ...answer.place()]).toEqual([to, 303, '/dashboard']);
     }
   });
 });
@@ -230,7 +223,7 @@ describe('a form of a tab that is out of date', () => {
     const form_token = await formTokenOf(visitor, '/dashboard');
     const signedOut = '/dashboard/sign-in?done=out';
     for (const _ of ['with the session', 'without it'])
-      expect(placeOf(await visitor.post('/dashboard/sign-out', { form_token }))).toEqual([303, signedOut]);
+      expect((await visitor.post('/dashboard/sign-out', { form_token })).place()).toEqual([303, signedOut]);
     expect((await visitor.get(signedOut)).textOf('[role=status]')).toBe('You are signed out.');
   });
 

@@ -24,7 +24,6 @@ const visit = (language = 'en') => createVisitor(service.baseUrl, { language });
 const signInAs = async (person: Person, visitor = visit()) =>
   said(await visitor.submit('/dashboard/sign-in', { ...person }));
 const statusOf = async (visitor: Visitor, path = '/dashboard') => (await visitor.get(path)).status;
-const placeOf = ({ status, headers }: PageAnswer) => [status, headers.get('location')];
 const accountsOf = (email: string) => service.sql`
   SELECT 1 FROM dashboard_members m JOIN dashboard_users u ON u."id" = m.user_id WHERE u."email" = ${email}`;
 const said = (answer: PageAnswer) => [answer.status, answer.textOf('[role=alert]')] as const;
@@ -45,7 +44,7 @@ describe('a sign-up', () => {
     const shown = async (fields: Person) => {
       const visitor = visit();
       const answer = await paused('/dashboard/sign-up', fields, visitor);
-      expect(placeOf(answer)).toEqual([303, '/dashboard/sign-up/again']);
+      expect(answer.place()).toEqual([303, '/dashboard/sign-up/again']);
       const page = await visitor.get('/dashboard/sign-up/again');
       return [
         ...[page.status, page.textOf('main')!.replace(/\S+@example\.com/i, 'ADDRESS')],
@@ -72,7 +71,7 @@ describe('a sign-up', () => {
       const tokens = await Promise.all(visitors.map((visitor) => formTokenOf(visitor, '/dashboard/sign-up')));
       const fields = tokens.map((form_token) => ({ ...newPerson(), email, form_token }));
       const sent = visitors.map((visitor, index) => visitor.post('/dashboard/sign-up', fields[index]!));
-      const places = (await Promise.all(sent)).map(placeOf);
+      const places = (await Promise.all(sent)).map(({ place }) => place());
       expect(places).toEqual(Array(2).fill([303, '/dashboard/sign-up/again']));
     }
   });
@@ -87,7 +86,7 @@ describe('a sign-up', () => {
     expect(page.textOf('.lead')).toStartWith(lead);
     await mail.mailTo(person.email);
     const again = await visitor.submit('/dashboard/sign-up/again', {});
-    expect(placeOf(again)).toEqual([303, '/dashboard/forgot?done=sent']);
+    expect(again.place()).toEqual([303, '/dashboard/forgot?done=sent']);
     expect(await linkTo(mail, person.email)).toStartWith('/dashboard/reset?token=');
   });
 
@@ -107,7 +106,7 @@ describe('a sign-up', () => {
     // A session of another user in the browser is not in the way.
     await createMember(service, { visitor: elsewhere });
     const answer = await elsewhere.submit(link, { password });
-    expect(placeOf(answer)).toEqual([303, '/dashboard?done=confirmed']);
+    expect(answer.place()).toEqual([303, '/dashboard?done=confirmed']);
     const overview = await elsewhere.get('/dashboard?done=confirmed');
     expect([overview.status, overview.textOf('[role=status]')]).toEqual([200, 'Your address is confirmed.']);
     expect(overview.textOf('.account strong')).toBe(name);
@@ -150,7 +149,7 @@ test('no more than five mails an hour and purpose go to one address, and strange
   for (let asked = 0; asked < 7; asked += 1) {
     for (const { email } of [person, unknown]) {
       const answer = await paused('/dashboard/forgot', { email });
-      expect(placeOf(answer)).toEqual([303, '/dashboard/forgot?done=sent']);
+      expect(answer.place()).toEqual([303, '/dashboard/forgot?done=sent']);
     }
   }
   await until('five mails', () => mail.received(person.email) >= 5);
@@ -269,7 +268,7 @@ describe('a password', () => {
       ON CONFLICT (key) DO UPDATE SET attempts = 30`;
     expect((await signInAs(person, stranger))[0]).toBe(429);
     const reset = await stranger.submit(link, { password: NEW });
-    expect(placeOf(reset)).toEqual([303, '/dashboard/sign-in?done=password']);
+    expect(reset.place()).toEqual([303, '/dashboard/sign-in?done=password']);
     expect(await statusOf(visitor)).toBe(303);
     expect((await signInAs(person, stranger))[0]).toBe(401);
     expect((await signInAs({ ...person, password: NEW }, stranger))[0]).toBe(303);

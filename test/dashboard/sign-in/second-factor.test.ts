@@ -74,7 +74,7 @@ test('a sign-in wants the password, then a code; each code works once; the page 
   const next = codeOf(secret, 1);
   const code = ` ${next.slice(0, 3)} ${next.slice(3)} `;
   const answer = await visitor.submit('/dashboard/sign-in?to=%2Fkeys', { code });
-  expect([answer.status, answer.headers.get('location')]).toEqual([303, '/dashboard/keys']);
+  expect(answer.place()).toEqual([303, '/dashboard/keys']);
   expect(await isSignedIn(visitor)).toBe(true);
 
   const again = await signedIn(person);
