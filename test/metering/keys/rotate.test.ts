@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from 'bun:test';
 import { createAccount, requireAccount } from '../../../src/metering/accounts/account-store.ts';
-import { changePlan } from '../../../src/metering/accounts/changes.ts';
 import { createAuthenticator } from '../../../src/metering/keys/authenticate.ts';
 import { findKey } from '../../../src/metering/keys/key-list.ts';
 import { createKey, renameKey, revokeKey } from '../../../src/metering/keys/key-store.ts';
@@ -184,14 +183,6 @@ describe('a rotation', () => {
     await expect(rotateKey(sql, keyId, HOUR_S, 'test')).rejects.toThrow('is revoked');
     await expect(rotateKey(sql, 'key_none', HOUR_S, 'test')).rejects.toThrow('there is no key "key_none"');
   });
-});
-
-test('a plan’s limit reaches calls with a previous secret, too', async () => {
-  const { accountId, keyId, key } = await createCaller(sql);
-  await rotateKey(sql, keyId, HOUR_S, 'test');
-  expect(await ask(key)).toMatchObject({ requestsPerMinute: 20 });
-  await changePlan(sql, accountId, 'plus', {}, 'test');
-  await until('the limit of Plus', async () => (await ask(key))?.requestsPerMinute === 60);
 });
 
 test('a key is renamed; the ledger says so without either name', async () => {
