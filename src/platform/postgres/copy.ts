@@ -22,6 +22,7 @@ export async function copyInto(connection: Sql | Transaction, target: string, op
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {});
   stream.on('error', failed.reject);
+  if (stream.errored) failed.reject(stream.errored);
   const pending = createTextBuffer(2 * MESSAGE_BYTES);
 
   const send = (lines: Uint8Array) => {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, expect, test } from 'bun:test';
 import { batchesOf, removeInParts } from '../../../src/platform/postgres/batches.ts';
 import { connectPostgres, type Sql, type Transaction } from '../../../src/platform/postgres/connect.ts';
-import { copyInto } from '../../../src/platform/postgres/copy.ts';
+import { copyInto, copyOut } from '../../../src/platform/postgres/copy.ts';
 import { openDedicated } from '../../../src/platform/postgres/dedicated.ts';
 import { withTimeout } from '../../../src/platform/runtime/timeout.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -68,6 +68,18 @@ test('a copy that Postgres refuses when it has every row fails with its reason, 
   await expect(copy.finish()).rejects.toThrow('duplicate key value');
   expect([...(await connection`SELECT 3 AS n`)]).toEqual([{ n: 3 }]);
   expect(await rows()).toEqual([]);
+});
+
+test('a copy that fails at once, in either direction, fails with its reason', async () => {
+  const read = Array.fromAsync(await copyOut(connection, 'SELECT 1 / (n - 1) FROM generate_series(1, 2) AS n'));
+  await expect(read).rejects.toThrow('division by zero');
+  // Postgres refuses a table of an earlier transaction once it has let the rows come.
+  const copying = copyInto(connection, 'copied', 'FREEZE');
+  // It is sent in this turn, and both answers are there when this process reads again.
+  for (let turn = 0; turn < 10; turn += 1) await null;
+  Bun.sleepSync(100);
+  const write = copying.then((copy) => copy.writeBytes(Buffer.from('1\n')));
+  await expect(write).rejects.toThrow('cannot perform COPY FREEZE');
 });
 
 test('a copy to us that fills its buffer with its last rows leaves a connection that goes on', async () => {
