@@ -71,7 +71,9 @@ test('a copy that Postgres refuses when it has every row fails with its reason, 
 });
 
 test('a copy that fails at once, in either direction, fails with its reason', async () => {
-  const read = Array.fromAsync(await copyOut(connection, 'SELECT 1 / (n - 1) FROM generate_series(1, 2) AS n'));
+  const read = Array.fromAsync(
+    await copyOut(connection, 'SELECT 1 / (n - 1) FROM generate_series(1, 2) AS n'),
+  );
   await expect(read).rejects.toThrow('division by zero');
   // Postgres refuses a table of an earlier transaction once it has let the rows come.
   const copying = copyInto(connection, 'copied', 'FREEZE');
