@@ -9,9 +9,9 @@ import { statusReport } from '../../src/companies/directory/index-status.ts';
 import { untilCopied } from '../../src/companies/directory/indexing/copies.ts';
 import { newIndexName } from '../../src/companies/directory/indexing/indices.ts';
 import { rollbackIndex } from '../../src/companies/directory/rebuild.ts';
-import { requireAccount } from '../../src/metering/accounts/account-store.ts';
 import { createElasticsearch } from '../../src/platform/elasticsearch/client.ts';
 import type { Progress } from '../../src/platform/terminal/progress.ts';
+import { ledgerOf } from '../metering/credits/ledger.ts';
 import { csv } from '../support/companies.ts';
 import { type ElasticsearchPair, startElasticsearchPair } from '../support/elasticsearch-pair.ts';
 import { createFolder } from '../support/folder.ts';
@@ -96,7 +96,8 @@ function startClients() {
   };
 }
 
-const booked = async () => (await requireAccount(service.sql, caller.accountId)).used;
+/** Of all months, because a test may last into the next one. */
+const booked = async () => (await ledgerOf(service.sql, caller.accountId)).calls;
 
 let isNodeBAlive = true;
 
