@@ -13,7 +13,8 @@ import { createMember, createMemberWithKey, type PageAnswer, type Visitor } from
 const service = await startDashboardService();
 afterAll(() => service.stop());
 
-const TODAY = new Date().toISOString().slice(0, 10);
+const dayNow = () => new Date().toISOString().slice(0, 10);
+const TODAY = dayNow();
 const rowsOf = ({ cellsOf }: PageAnswer) => cellsOf('.activity tbody tr');
 const rows = async (visitor: Visitor, query = '') => rowsOf(await visitor.get(`/dashboard/activity${query}`));
 
@@ -69,7 +70,7 @@ test('filters by problems, key and day leave the rows that meet all of them', as
     ['?problems=yes', 4],
     [`?key=${second.id}&problems=yes`, 4],
     ['?request=none', 0],
-    [`?day=${TODAY}`, 10],
+    [`?day=${dayNow()}`, 10],
     ['?day=2026-01-01', 0],
     ["?key='&problems=y&day=2026-02-30&before=-1", 10],
   ] as const)
