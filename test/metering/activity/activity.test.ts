@@ -7,9 +7,11 @@ import { listActivity, purgeActivity, readActivity } from '../../../src/metering
 import { createCredits } from '../../../src/metering/credits/charge.ts';
 import { chargeCalls } from '../../../src/metering/credits/charge-batch.ts';
 import { refundOwed, voidAttempt } from '../../../src/metering/credits/refund.ts';
-import { rollUpCalls } from '../../../src/metering/credits/rollup.ts';
+import { rollUpCalls, startCallRollup } from '../../../src/metering/credits/rollup.ts';
 import { createNotes } from '../../../src/metering/notes/notes.ts';
+import { createLogTo } from '../../../src/platform/observability/log.ts';
 import { connectPostgres, type Transaction } from '../../../src/platform/postgres/connect.ts';
+import { createCleanup } from '../../../src/platform/runtime/shutdown.ts';
 import { DAY } from '../../../src/platform/units.ts';
 import { storeActivity } from '../../support/activity.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -225,6 +227,19 @@ test('a list is filtered by key, endpoint, outcome, day and request, and read in
 const rowsOf = async (accountId: string) => (await readActivity(sql, accountId, null)).rows;
 const brief = async (accountId: string) =>
   (await rowsOf(accountId)).map(({ kind, key, credits }) => `${kind} ${key} ${credits}`);
+
+test('a process that waits in vain for its turn leaves the calls to the next time, which is no fault for the log', async () => {
+  const { accountId } = await createCaller(sql, { included: 10 });
+  await chargeCalls(sql, [callOf(accountId)], randomUUID());
+  const lines: string[] = [];
+  const tasks = createCleanup();
+  const rollups = startCallRollup(impatient, createLogTo({ write: (line) => void lines.push(line) }), tasks);
+  await inTurnOfAnother(() => rollups.run());
+  expect([lines, await brief(accountId)]).toEqual([[], []]);
+  await rollups.run();
+  expect([lines, await brief(accountId)]).toEqual([[], ['charge key_a 1']]);
+  await tasks.runInParallel();
+});
 
 test('a charge has the time, the key, the endpoint, the credits and the ids of its call, and so has its return', async () => {
   const { accountId } = await createCaller(sql, { included: 10 });

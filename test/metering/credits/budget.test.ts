@@ -12,7 +12,7 @@ import { createCaller } from '../../support/service.ts';
 import { until } from '../../support/until.ts';
 import { attemptsOf, chargeKeyed, givingBack, ledgerOf, startLedgers } from './ledger.ts';
 
-const { sql, pools, one, other } = await startLedgers('budget');
+const { sql, pools, one, other, impatient } = await startLedgers('budget');
 
 interface Limited {
   accountId: string;
@@ -203,6 +203,25 @@ describe('a change of a budget', () => {
     expect(
       await sql`SELECT FROM key_budgets WHERE key_id = ${key.keyId} AND settles_at IS NOT NULL`,
     ).toHaveLength(0);
+  });
+
+  test('counts the calls that did not know it the next time if its account is locked, and those of other accounts now', async () => {
+    const keys = await Promise.all([1, 2].map(() => createCaller(sql, { included: 100 })));
+    for (const key of keys) {
+      await limitKey(sql, key.keyId, { budget: { credits: 20, per: 'month' } }, 'test');
+      await one.charge(call(key, 5, { hasBudget: false }));
+    }
+    await sql`UPDATE key_budgets SET settles_at = settles_at - interval '40 seconds' WHERE settles_at IS NOT NULL`;
+    const lock = await lockRow(sql, keys[0]!.accountId);
+    await settleBudgets(impatient);
+    const used = () => Promise.all(keys.map(usedOf));
+    expect(await used()).toEqual([
+      [0, 5],
+      [5, 5],
+    ]);
+    await lock.release();
+    await settleBudgets(sql);
+    expect((await used())[0]).toEqual([5, 5]);
   });
 
   test('is seen by a charge and a refund that began before it and waited for the balance, also if it is the first', async () => {
