@@ -59,15 +59,17 @@ export function listen(app: AnyElysia, unknown: AnswerUnknown, config: Config, h
 type HeldPort = ReturnType<typeof holdPort>;
 
 /**
- * Any free port, for `PORT=0`: the app needs the address before it listens. No other program gets the port before its release.
- * @throws RefusedError when the host can't be listened on
+ * The port to listen on. For `PORT=0` it is any free one, because the app needs the address before it listens. No other program gets
+ * that one before its release.
+ * @throws RefusedError when the host can't be listened on, for `PORT=0`
  */
-export function holdPort(host: string) {
+export function holdPort(host: string, port: number) {
+  if (port !== 0) return { port, release() {} };
   try {
-    const listener = Bun.listen({ hostname: host, port: 0, socket: { data() {} } });
+    const listener = Bun.listen({ hostname: host, port, socket: { data() {} } });
     return { port: listener.port, release: () => listener.stop(true) };
   } catch (error) {
-    throw notListening(host, 0, error);
+    throw notListening(host, port, error);
   }
 }
 

@@ -105,7 +105,7 @@ export async function startService(config: Config, options: ServiceOptions = {})
   const stopping = new AbortController();
   let isLeaving = false;
   try {
-    const held = config.port === 0 ? holdPort(config.host) : { port: config.port, release() {} };
+    const held = holdPort(config.host, config.port);
     cleanup.add('the port', async () => held.release());
     const { port } = held;
     const publicUrl = config.publicUrl ?? defaultPublicUrl(config.host, port);

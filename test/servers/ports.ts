@@ -7,7 +7,7 @@ const MAX_ATTEMPTS = 3;
 
 /** A port of 127.0.0.1 that is free now. */
 export function freePort(): number {
-  const { port, release } = holdPort('127.0.0.1');
+  const { port, release } = holdPort('127.0.0.1', 0);
   release();
   return port;
 }

@@ -104,7 +104,7 @@ describe('on a socket', () => {
   let baseUrl: string;
   let stop: () => Promise<unknown>;
   beforeAll(() => {
-    const held = holdPort('127.0.0.1');
+    const held = holdPort('127.0.0.1', 0);
     listen(app, createUnknown(parts), readConfig({}), held);
     const server = app.server!;
     stop = () => server.stop(true);
