@@ -26,7 +26,7 @@ const FOLDER = join(ROOT, 'docs/screenshots');
 const PERSON = { name: 'Maria', email: 'maria@livraria-moreira.example', password: 'uma palavra longa' };
 const DAYS = 84;
 
-// What was opened is closed, the latest first, and the folder goes, wherever it fails.
+// Whatever step fails, all that was opened before it is closed, the latest first, and the folder is removed.
 const opened = new AsyncDisposableStack();
 try {
   const dataDir = await mkdtemp(join(tmpdir(), 'screenshots-'));

@@ -22,6 +22,7 @@ export async function copyInto(connection: Sql | Transaction, target: string, op
   const failed = Promise.withResolvers<never>();
   failed.promise.catch(() => {});
   stream.on('error', failed.reject);
+  // Postgres may have refused it in the packet that began it, before anybody could listen.
   if (stream.errored) failed.reject(stream.errored);
   const pending = createTextBuffer(2 * MESSAGE_BYTES);
 

@@ -41,7 +41,7 @@ const CLAIM = /\b(?:has|have) cost (?!nothing)|(?<!Nothing|No credit) was charge
 
 const headersOf = ({ headers }: CallAnswer) =>
   [...headers.keys()].filter((name) => name !== 'x-test-key').toSorted();
-/** What each case is answered at will, which is asked once. */
+/** The answer of each case: a problem that the test key calls up. It is asked for once. */
 const answers = new Map<string, Promise<CallAnswer>>();
 function atWill(name: string, kind: ProblemName, route: ApiRoute): Promise<CallAnswer> {
   const [path, options] = requestFor(route, kind);

@@ -39,7 +39,7 @@ test.each([
         ['debts export --kind tax', '> /dev/full', NO_ROOM],
         ['companies export', '> /dev/full', NO_ROOM],
         ['--help', '> /dev/full', NO_ROOM],
-        // What it has counted is not its answer.
+        // Its progress is lost, but not its answer.
         ['companies export', '> /dev/null 2> /dev/full', null],
       ]),
   // Of a list that a pipe holds it would depend on whether the reader ends first.
